@@ -1,0 +1,74 @@
+"""All errors of the proxy, in one tree of four branches; `kind` is the label under which each is counted.
+
+ClientError    the client's fault: carries what to tell it
+PolicyDenied   a rule of the configuration forbids it
+BackendError   a storage server's fault: names instance, node and what happened
+ConfigError    a configuration that cannot be used: lists every finding with file and line
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class HyperProxyError(Exception):
+    """Root of the tree."""
+
+    kind = "internal"
+
+
+class ClientError(HyperProxyError):
+    """A request that cannot be understood or served; the text goes to the client in its own protocol.
+
+    `fatal` says that framing is lost, so the connection must be closed after the error is sent.
+    """
+
+    kind = "client"
+
+    def __init__(self, message: str, *, fatal: bool = False) -> None:
+        super().__init__(message)
+        self.fatal = fatal
+
+
+class PolicyDenied(HyperProxyError):
+    """A rule of the configuration forbids the request; the text names the rule and the key that changes it."""
+
+    kind = "denied"
+
+
+class BackendError(HyperProxyError):
+    """A storage server did not answer a request properly.
+
+    kind: refused (no connection), backoff (not tried: it just failed), queue (waited too long before it could be sent),
+    timeout (sent, no answer in time), reset (connection lost), protocol (answered nonsense), dns, busy (too much is pending).
+    """
+
+    def __init__(self, instance: str, node: str, kind: str, detail: str) -> None:
+        super().__init__(f"instance '{instance}' node '{node}': {detail}")
+        self.instance = instance
+        self.node = node
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One remark about a configuration file; level is "error" or "warning", code is stable (HP101 ...)."""
+
+    file: str
+    line: int
+    level: str
+    code: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.level}: {self.code} {self.message}"
+
+
+class ConfigError(HyperProxyError):
+    """A configuration with at least one finding of level error."""
+
+    kind = "config"
+
+    def __init__(self, findings: list[Finding]) -> None:
+        super().__init__("\n".join(str(finding) for finding in findings))
+        self.findings = findings

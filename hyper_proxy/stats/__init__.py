@@ -1,0 +1,5 @@
+"""Counting: cells, histograms, and how those of many workers are merged.
+
+Counting on the request's path is an integer addition: no lock, no system call, no allocation.
+Must never be read to decide anything; control state lives elsewhere.
+"""
