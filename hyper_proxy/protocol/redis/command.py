@@ -1,0 +1,74 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""One row of the redis command table: what a command is and how the proxy treats it."""
+
+import cython
+
+# Treatments. The walk over a client's requests looks at this number first.
+SINGLE = 0  # one key at a fixed place: forwarded as it came to the shard of that key
+SAME_SHARD = 1  # several keys or keys at moving places: forwarded when all are on one shard, else -CROSSSLOT
+SPLIT = 2  # split by shard and reduced: MGET, MSET, DEL ...
+ANY = 3  # no key, any node may answer: EVAL without keys ...
+ALL = 4  # sent to every node and reduced: DBSIZE, SCRIPT LOAD ...
+SCAN = 5  # a cursor that carries the shard
+LOCAL = 6  # answered by the proxy from what the session knows: PING, TIME ...
+SESSION = 7  # changes the session: SELECT, MULTI, WATCH, QUIT, CLIENT REPLY ...
+BLOCK = 8  # may block: on a connection of its own
+SUBSCRIBE = 9  # turns the connection into a listener: on a connection of its own
+REFUSED = 10  # not served; `why` is the reason
+
+# Classes, for statistics and for what may be repeated after a failure.
+READ = 0
+IDEMPOTENT = 1  # a write that may safely be sent twice
+WRITE = 2
+ADMIN = 3
+CLASSES = ("read", "idempotent", "write", "admin")
+
+
+@cython.cclass
+class Command:
+    """A command, or a subcommand (`client|setname`).
+
+    name          lower case, bytes
+    arity         as in redis: the exact number of words, or minus the least number
+    first, last, step   positions of the keys as in redis (0: none); `last` may count from the end
+    find_keys     None, or a function (argv: list[bytes]) -> list[int] that finds keys which are not at fixed places
+    klass         READ, IDEMPOTENT, WRITE or ADMIN
+    treatment     one of the constants above
+    reduce        name of the reducer for SPLIT and ALL, else ""
+    dangerous     served only when the instance's `allow` names it
+    why           for REFUSED: the reason, as the client reads it
+    subcommands   None, or a dict of lower-case name to Command
+    """
+
+    name: bytes
+    arity: cython.int
+    first: cython.int
+    last: cython.int
+    step: cython.int
+    find_keys: object
+    klass: cython.int
+    treatment: cython.int
+    reduce: str
+    dangerous: cython.bint
+    why: str
+    subcommands: object
+
+    def __init__(self, name: bytes, arity: int, first: int, last: int, step: int, klass: int, treatment: int, *,
+                 find_keys: object = None, reduce: str = "", dangerous: bool = False, why: str = "",
+                 subcommands: object = None) -> None:
+        self.name = name
+        self.arity = arity
+        self.first = first
+        self.last = last
+        self.step = step
+        self.klass = klass
+        self.treatment = treatment
+        self.find_keys = find_keys
+        self.reduce = reduce
+        self.dangerous = dangerous
+        self.why = why
+        self.subcommands = subcommands
+
+    def accepts(self, argc: cython.Py_ssize_t) -> cython.bint:
+        """Is this number of words, the command's own included, right for it?"""
+        return argc == self.arity if self.arity >= 0 else argc >= -self.arity
