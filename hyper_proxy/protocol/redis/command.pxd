@@ -5,6 +5,9 @@ cdef class Command:
     cdef readonly int last
     cdef readonly int step
     cdef readonly object find_keys
+    cdef readonly object blocks
+    cdef readonly object outside
+    cdef readonly object flags
     cdef readonly int klass
     cdef readonly int treatment
     cdef readonly str reduce

@@ -32,11 +32,15 @@ class Command:
     arity         as in redis: the exact number of words, or minus the least number
     first, last, step   positions of the keys as in redis (0: none); `last` may count from the end
     find_keys     None, or a function (argv: list[bytes]) -> list[int] that finds keys which are not at fixed places
+    blocks        for BLOCK: None (always), or a function (argv) -> bool; when it says no, the request is a SAME_SHARD one
+    outside       None, or a function (argv) -> bool: does the request read keys that it does not name (SORT with BY)?
+                  Such a request cannot be served over more than one shard.
     klass         READ, IDEMPOTENT, WRITE or ADMIN
     treatment     one of the constants above
     reduce        name of the reducer for SPLIT and ALL, else ""
+    flags         frozenset of redis' own flags of the command, str ("write", "no_multi", "no_auth" ...)
     dangerous     served only when the instance's `allow` names it
-    why           for REFUSED: the reason, as the client reads it
+    why           for REFUSED: the reason, as the client reads it after "-ERR "
     subcommands   None, or a dict of lower-case name to Command
     """
 
@@ -46,6 +50,9 @@ class Command:
     last: cython.int
     step: cython.int
     find_keys: object
+    blocks: object
+    outside: object
+    flags: object
     klass: cython.int
     treatment: cython.int
     reduce: str
@@ -54,7 +61,8 @@ class Command:
     subcommands: object
 
     def __init__(self, name: bytes, arity: int, first: int, last: int, step: int, klass: int, treatment: int, *,
-                 find_keys: object = None, reduce: str = "", dangerous: bool = False, why: str = "",
+                 find_keys: object = None, blocks: object = None, outside: object = None,
+                 flags: frozenset[str] = frozenset(), reduce: str = "", dangerous: bool = False, why: str = "",
                  subcommands: object = None) -> None:
         self.name = name
         self.arity = arity
@@ -64,6 +72,9 @@ class Command:
         self.klass = klass
         self.treatment = treatment
         self.find_keys = find_keys
+        self.blocks = blocks
+        self.outside = outside
+        self.flags = flags
         self.reduce = reduce
         self.dangerous = dangerous
         self.why = why
