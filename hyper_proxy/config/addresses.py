@@ -1,0 +1,91 @@
+"""Reading the texts that name a place: listeners, servers, database files.
+
+    listener   "0.0.0.0:6380"  "[::1]:6380"  "unix:/run/hyper_proxy/user.sock"
+    server     "10.0.0.1:6379"  "10.0.0.1:6379:2 alias"  "unix:/run/a.sock:1 alias"      (address[:weight][ alias])
+    rooms      "----" between the servers of this room and those of the other
+
+Raises ValueError with a text for people; resolves nothing and opens nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from hyper_proxy.config.model import Listen, Server
+
+ROOMS = "----"
+MAX_PORT = 65535
+MAX_WEIGHT = 1_000_000
+"""Rings and tables grow with the sum of weights; this is already far beyond any use."""
+MAX_SOCKET_PATH = 107
+"""sun_path of unix(7) has 108 bytes, the last one is 0."""
+
+_HOST = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?")
+_V6 = re.compile(r"[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%[A-Za-z0-9_.-]+)?")
+_ALIAS = re.compile(r"[!-~]+")
+
+
+def read_listen(text: str) -> Listen:
+    """A listener's address."""
+    if text.startswith("unix:"):
+        return Listen(path=_socket_path(text.removeprefix("unix:")))
+    host, port, rest = _host_and_port(text)
+    if rest is not None:
+        raise ValueError(f"'{text}' is not host:port or unix:/path")
+    return Listen(host=host, port=port)
+
+
+def read_server(text: str) -> Server:
+    """A server reached over a socket: address, optional weight, optional alias."""
+    place, blank, alias = text.strip().partition(" ")
+    alias = alias.strip()
+    if blank and not _ALIAS.fullmatch(alias):
+        raise ValueError(f"the alias '{alias}' must be one word of visible ASCII characters")
+    if place.startswith("unix:"):
+        path, colon, weight = place.removeprefix("unix:").partition(":")
+        return Server(path=_socket_path(path), weight=_weight(weight) if colon else 1, name=alias)
+    if place.startswith("/"):
+        raise ValueError(f"write a unix socket as 'unix:{place}'")
+    host, port, rest = _host_and_port(place)
+    return Server(host=host, port=port, weight=1 if rest is None else _weight(rest), name=alias)
+
+
+def read_file(text: str, folder: str) -> Server:
+    """An embedded database: a file, relative to the folder of the configuration."""
+    if not text or text.endswith("/") or not text.isprintable():
+        raise ValueError(f"{text!r} is not the path of a file")
+    return Server(file=os.path.abspath(os.path.join(folder, text)))
+
+
+def _host_and_port(text: str) -> tuple[str, int, str | None]:
+    """host, port and what follows a second colon (None when there is none)."""
+    if text.startswith("["):
+        host, closed, rest = text[1:].partition("]")
+        if not closed or not _V6.fullmatch(host):
+            raise ValueError(f"'{text}' does not begin with an IPv6 address in brackets")
+        rest = rest.removeprefix(":") if rest.startswith(":") else ""
+    else:
+        host, _, rest = text.partition(":")
+        if not _HOST.fullmatch(host):
+            raise ValueError(f"'{text}' does not begin with a host name or address")
+    port, colon, tail = rest.partition(":")
+    if not port:
+        raise ValueError(f"'{text}' has no port: host:port is wanted")
+    if not (port.isascii() and port.isdecimal()) or not 1 <= int(port) <= MAX_PORT:
+        raise ValueError(f"the port '{port}' is not a number from 1 to {MAX_PORT}")
+    return host, int(port), tail if colon else None
+
+
+def _weight(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= MAX_WEIGHT:
+        raise ValueError(f"the weight '{text}' is not a number from 1 to {MAX_WEIGHT}")
+    return int(text)
+
+
+def _socket_path(path: str) -> str:
+    if not path.startswith("/") or path.endswith("/"):
+        raise ValueError(f"'{path}' is not the absolute path of a unix socket")
+    if len(path.encode()) > MAX_SOCKET_PATH:
+        raise ValueError(f"the path of a unix socket has at most {MAX_SOCKET_PATH} bytes, this one has {len(path.encode())}")
+    return path

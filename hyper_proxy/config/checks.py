@@ -1,0 +1,251 @@
+"""The kinds of values a setting can have. Each reads one toml value and says in words what it accepts.
+
+A kind raises Bad with the code and text of a finding; kinds of lists note a finding for each bad element and leave it out.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from hyper_proxy.config.addresses import read_listen
+from hyper_proxy.config.model import GIB, KIB, MIB, Listen
+from hyper_proxy.config.notes import Notes, Path, suggest
+
+_SIZE = re.compile(r"([0-9]+) ?(?:([KMG])(?:I?B)?|B)?", re.IGNORECASE)
+_UNITS = {"": 1, "K": KIB, "M": MIB, "G": GIB}
+
+
+class Bad(Exception):
+    """A value that cannot be used: the code and text of the finding."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value stands: its path, the folder of the file, and where findings go."""
+
+    path: Path
+    folder: str
+    notes: Notes
+
+    def bad(self, bad: Bad, *below: str | int) -> None:
+        """Notes a finding here or at a part of the value."""
+        self.notes.add((*self.path, *below), bad.code, bad.message)
+
+
+class Kind(Protocol):
+    """What a value may be."""
+
+    @property
+    def accepts(self) -> str:
+        """The values accepted, in words, for messages and the reference."""
+
+    def read(self, value: object, place: Place) -> object:
+        """The value as the model holds it; raises Bad."""
+
+
+def type_name(value: object) -> str:
+    """What toml calls the type of this value."""
+    names = {bool: "a boolean", int: "an integer", float: "a float", str: "a string", list: "an array", dict: "a table"}
+    return names.get(type(value), "a date or time")
+
+
+def wrong_type(value: object, wanted: str) -> Bad:
+    return Bad("HP105", f"{wanted} is wanted here, not {type_name(value)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """A whole number of a range."""
+
+    low: int
+    high: int
+
+    @property
+    def accepts(self) -> str:
+        return f"integer, {self.low} to {self.high}"
+
+    def read(self, value: object, place: Place) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise wrong_type(value, "an integer")
+        if not self.low <= value <= self.high:
+            raise Bad("HP106", f"{value} is not between {self.low} and {self.high}")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """A time in seconds, fractions allowed."""
+
+    low: float
+    high: float
+
+    @property
+    def accepts(self) -> str:
+        return f"number, {self.low:g} to {self.high:g}"
+
+    def read(self, value: object, place: Place) -> float:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise wrong_type(value, "a number of seconds")
+        if not math.isfinite(value) or not self.low <= value <= self.high:
+            raise Bad("HP106", f"{value} is not between {self.low:g} and {self.high:g}")
+        return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A number of bytes: an integer, or a string with a unit; K, M and G are powers of 1024, as redis and nginx read them."""
+
+    low: int
+    high: int
+
+    @property
+    def accepts(self) -> str:
+        return f'bytes: integer or "64KB", "16MB", "1GB" (powers of 1024), {show_size(self.low)} to {show_size(self.high)}'
+
+    def read(self, value: object, place: Place) -> int:
+        if isinstance(value, str):
+            match = _SIZE.fullmatch(value.strip())
+            if match is None:
+                raise Bad("HP106", f"'{value}' is not a size such as 4096, \"64KB\" or \"100MB\"")
+            value = int(match[1]) * _UNITS[(match[2] or "").upper()]
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise wrong_type(value, "a size (an integer or a string with a unit)")
+        if not self.low <= value <= self.high:
+            raise Bad("HP106", f"{show_size(value)} is not between {show_size(self.low)} and {show_size(self.high)}")
+        return value
+
+
+def show_size(size: int) -> str:
+    """A number of bytes as people write it: 16MB."""
+    for unit, factor in (("GB", GIB), ("MB", MIB), ("KB", KIB)):
+        if size and size % factor == 0:
+            return f"{size // factor}{unit}"
+    return str(size)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of some names; `later` are those the design has and this version does not."""
+
+    names: Callable[[], Iterable[str]]
+    later: frozenset[str] = frozenset()
+    listed: bool = True
+
+    @property
+    def accepts(self) -> str:
+        return " | ".join(f'"{name}"' for name in self.names()) if self.listed else "a name of the table below"
+
+    def read(self, value: object, place: Place) -> str:
+        if not isinstance(value, str):
+            raise wrong_type(value, "a string")
+        names = list(self.names())
+        if value in names:
+            return value
+        if value in self.later:
+            raise Bad("HP108", f"'{value}' is not served by this version yet; there are: {', '.join(names)}")
+        raise Bad("HP106", f"'{value}' is none of {', '.join(names)}{suggest(value, names)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string of a form."""
+
+    pattern: str
+    words: str
+
+    @property
+    def accepts(self) -> str:
+        return f"string: {self.words}"
+
+    def read(self, value: object, place: Place) -> str:
+        if not isinstance(value, str):
+            raise wrong_type(value, "a string")
+        if not re.fullmatch(self.pattern, value):
+            raise Bad("HP106", f"{value!r} is not {self.words}")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class FilePath:
+    """A file, relative to the folder of the configuration."""
+
+    accepts: str = "string: path of a file, relative to the folder of the configuration"
+
+    def read(self, value: object, place: Place) -> str:
+        if not isinstance(value, str):
+            raise wrong_type(value, "a string")
+        if not value or value.endswith("/") or not value.isprintable():
+            raise Bad("HP106", f"{value!r} is not the path of a file")
+        return os.path.abspath(os.path.join(place.folder, value))
+
+
+@dataclass(frozen=True, slots=True)
+class TcpAddress:
+    """host:port, no unix socket."""
+
+    accepts: str = 'string: "host:port"'
+
+    def read(self, value: object, place: Place) -> Listen:
+        if not isinstance(value, str):
+            raise wrong_type(value, "a string")
+        try:
+            listen = read_listen(value)
+        except ValueError as error:
+            raise Bad("HP109", str(error)) from None
+        if listen.path:
+            raise Bad("HP109", "host:port is wanted here, not a unix socket")
+        return listen
+
+
+@dataclass(frozen=True, slots=True)
+class Strings:
+    """A list of strings, each turned into something by `item` (which raises Bad)."""
+
+    item: Callable[[str], object]
+    words: str
+    empty: bool = False
+
+    @property
+    def accepts(self) -> str:
+        return f"list of strings: {self.words}"
+
+    def read(self, value: object, place: Place) -> tuple[object, ...]:
+        if not isinstance(value, list):
+            raise wrong_type(value, "a list of strings")
+        if not value and not self.empty:
+            raise Bad("HP106", "the list is empty")
+        read: list[object] = []
+        for index, text in enumerate(value):
+            try:
+                if not isinstance(text, str):
+                    raise wrong_type(text, "a string")
+                read.append(self.item(text))
+            except Bad as bad:
+                place.bad(bad, index)
+                read.append(None)
+        return tuple(read)
+
+
+def listen_item(text: str) -> Listen:
+    """An element of `listen`."""
+    try:
+        return read_listen(text)
+    except ValueError as error:
+        raise Bad("HP109", str(error)) from None
+
+
+def command_item(text: str) -> str:
+    """An element of `allow`: a command's name, in upper case."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]*", text):
+        raise Bad("HP106", f"{text!r} is not the name of a command")
+    return text.upper()

@@ -1,0 +1,50 @@
+"""The stable codes of all findings, one row each. HP1xx: reading, HP2xx: contradictions, HP3xx: arithmetic, HP4xx: safety.
+
+A code never changes its meaning; one that is no longer used is not given to another finding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ERROR = "error"
+WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What a finding of this code means; level ERROR refuses the file, WARNING only speaks."""
+
+    level: str
+    help: str
+
+
+CODES: dict[str, Code] = {
+    "HP101": Code(ERROR, "the file cannot be read"),
+    "HP102": Code(ERROR, "the file is not UTF-8 text"),
+    "HP103": Code(ERROR, "the file is not valid toml"),
+    "HP104": Code(ERROR, "the key is unknown at this place"),
+    "HP105": Code(ERROR, "the value has the wrong type"),
+    "HP106": Code(ERROR, "the value is outside its range, or not one of the names allowed"),
+    "HP107": Code(ERROR, "a key that must be there is missing"),
+    "HP108": Code(ERROR, "the key or value is part of the design, but this version does not serve it yet"),
+    "HP109": Code(ERROR, "an address is malformed"),
+    "HP110": Code(ERROR, "an entry of servers is malformed"),
+    "HP201": Code(ERROR, "two instances have the same name"),
+    "HP202": Code(ERROR, "two listeners use the same address"),
+    "HP203": Code(ERROR, "two servers of a level have the same alias"),
+    "HP204": Code(ERROR, "the storage cannot serve this protocol"),
+    "HP205": Code(ERROR, "the key has no meaning for this protocol or storage"),
+    "HP206": Code(ERROR, "a key that this storage needs is missing"),
+    "HP207": Code(ERROR, "the hash, distribution and servers do not fit together"),
+    "HP208": Code(ERROR, "a username without a password"),
+    "HP209": Code(ERROR, "two instances open the same database file in different ways, or a listener is also a server"),
+    "HP301": Code(ERROR, "backoff.max_ms is smaller than backoff.base_ms"),
+    "HP302": Code(ERROR, "a limit contradicts another one"),
+    "HP303": Code(WARNING, "connecting may take longer than reading"),
+    "HP304": Code(WARNING, "the connections allowed need more file descriptors than the system gives"),
+    "HP401": Code(WARNING, "a known trap of this hash, distribution or list of servers"),
+    "HP402": Code(WARNING, "an entry of allow has no effect"),
+    "HP403": Code(WARNING, "the admin page can be reached from other machines"),
+    "HP404": Code(WARNING, "a server is listed twice in a level"),
+}

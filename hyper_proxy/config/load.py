@@ -1,0 +1,106 @@
+"""Reads a configuration file: all of its faults at once, or one frozen record that is complete and checked.
+
+    bytes -> text -> tomllib's values + the lines of all keys -> read values -> model -> rules across keys -> Config
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from typing import Any
+
+from hyper_proxy.common.errors import ConfigError, Finding
+from hyper_proxy.config.build import build_config
+from hyper_proxy.config.lines import find_lines
+from hyper_proxy.config.model import Config
+from hyper_proxy.config.notes import Notes
+from hyper_proxy.config.reader import Reader
+from hyper_proxy.config.rules import apply_rules
+
+MAX_FILE_BYTES = 16 * 1024 * 1024
+"""A configuration is written by people; a larger file was named by mistake."""
+
+_AT_LINE = re.compile(r"\(at line (\d+), column \d+\)")
+
+
+def load(path: str) -> Config:
+    """The configuration in the file `path`; raises ConfigError with all findings, warnings included, if one is an error."""
+    config, findings = inspect(path)
+    if config is None:
+        raise ConfigError(findings)
+    return config
+
+
+def load_text(text: str, path: str) -> Config:
+    """The same for a text that is already here; relative paths in it start from the folder of `path`."""
+    config, findings = inspect_text(text, path)
+    if config is None:
+        raise ConfigError(findings)
+    return config
+
+
+def inspect(path: str) -> tuple[Config | None, list[Finding]]:
+    """All findings about a file, and the configuration if none of them is an error. Never raises for what the file is or holds."""
+    notes = Notes(path, {})
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        notes.add((), "HP101", f"cannot be read: {error.strerror}")
+        return None, notes.findings
+    if len(data) > MAX_FILE_BYTES:
+        notes.add((), "HP101", f"is larger than {MAX_FILE_BYTES} bytes")
+        return None, notes.findings
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        notes.lines = {(): data.count(b"\n", 0, error.start) + 1}
+        notes.add((), "HP102", f"is not UTF-8 text: byte 0x{data[error.start]:02x} at offset {error.start}")
+        return None, notes.findings
+    return inspect_text(text, path)
+
+
+def inspect_text(text: str, path: str) -> tuple[Config | None, list[Finding]]:
+    """All findings about a text, and the configuration if none of them is an error."""
+    notes = Notes(path, {})
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message = str(error)
+        place = _AT_LINE.search(message)
+        # "at end of document" is the only other place the parser names
+        notes.lines = {(): int(place[1]) if place else text.rstrip("\n").count("\n") + 1}
+        notes.add((), "HP103", f"is not valid toml: {_AT_LINE.sub('', message).strip()}")
+        return None, notes.findings
+    notes.lines = find_lines(text)
+    return _check(data, path, notes)
+
+
+def embedded_default(directory: str) -> Config:
+    """What runs without a configuration file: redis and memcache on loopback, one key space in a file in `directory`."""
+    servers = [os.path.join(os.path.abspath(directory), EMBEDDED_FILE)]
+    fronts = (("redis", "127.0.0.1:6380"), ("memcache", "127.0.0.1:11311"))
+    data = {
+        "proxy": {"workers": 0},
+        "instance": [
+            {"name": protocol, "protocol": protocol, "listen": [listen], "level": [{"storage": "sqlite", "servers": servers}]}
+            for protocol, listen in fronts
+        ],
+    }
+    notes = Notes("embedded default", {})
+    config, findings = _check(data, "", notes)
+    if config is None:
+        raise ConfigError(findings)
+    return config
+
+
+EMBEDDED_FILE = "hyper_proxy.db"
+
+
+def _check(data: dict[str, Any], path: str, notes: Notes) -> tuple[Config | None, list[Finding]]:
+    folder = os.path.dirname(os.path.abspath(path)) if path else os.getcwd()
+    values = Reader(folder, notes).table("", data, ())
+    config = build_config(path, folder, values, notes)
+    apply_rules(config, notes)
+    return None if notes.failed else config, notes.sorted()

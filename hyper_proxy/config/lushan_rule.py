@@ -1,0 +1,76 @@
+"""The kind of the key lushan_db: the rule by which the proxy finds the database of a key.
+
+    lushan_db = 3                                            every key is in database 3
+    lushan_db = { hash = "crc32a", count = 8 }               hash(key) modulo count
+    lushan_db = { separator = ":", map = { user = 1, feed = 2 }, default = 0 }     by the text before the first separator
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hyper_proxy.config import catalogue
+from hyper_proxy.config.checks import Bad, Choice, Integer, Kind, Place, Text, wrong_type
+from hyper_proxy.config.model import LushanDb, LushanFixed, LushanHashed, LushanPrefixed
+from hyper_proxy.config.notes import suggest
+
+MAX_DB = 2**31 - 1
+"""Lushan reads the number with atoi, into an int."""
+
+_DB = Integer(0, MAX_DB)
+
+
+@dataclass(frozen=True, slots=True)
+class LushanRule:
+    """An integer, or a table with hash and count, or a table with separator, map and, optionally, default."""
+
+    accepts: str = (
+        'integer, or { hash = "crc32a", count = 8 }, or { separator = ":", map = { user = 1, feed = 2 }, default = 0 }; '
+        "without default, keys of other prefixes are refused"
+    )
+
+    def read(self, value: object, place: Place) -> LushanDb:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return LushanFixed(_DB.read(value, place))
+        if not isinstance(value, dict):
+            raise wrong_type(value, "an integer or a table")
+        for marker, (keys, build) in _FORMS.items():
+            if marker in value:
+                for key in value:
+                    if key not in keys:
+                        place.bad(Bad("HP104", f"unknown key in a rule with {marker}{suggest(key, keys)}"), key)
+                return build(value, place)
+        raise Bad("HP107", "a rule is a number, or has hash and count, or separator and map")
+
+
+def _hashed(value: dict[str, Any], place: Place) -> LushanDb:
+    if "count" not in value:
+        raise Bad("HP107", "count is missing: how many databases there are")
+    name = _part(value, "hash", Choice(catalogue.hash_names), place, "")
+    return LushanHashed(name, _part(value, "count", Integer(1, MAX_DB), place, 1))
+
+
+def _prefixed(value: dict[str, Any], place: Place) -> LushanDb:
+    dbs = value.get("map")
+    if not isinstance(dbs, dict) or not dbs:
+        raise Bad("HP107", "map is missing: a table of prefix = database")
+    separator = _part(value, "separator", Text(r"[!-~]", "one visible ASCII character"), place, ":")
+    default = _part(value, "default", _DB, place, None) if "default" in value else None
+    rows = Place((*place.path, "map"), place.folder, place.notes)
+    for prefix in dbs:
+        if separator in prefix:
+            rows.bad(Bad("HP106", f"the prefix holds the separator '{separator}', so no key can have it"), prefix)
+    return LushanPrefixed(separator, tuple((prefix, _part(dbs, prefix, _DB, rows, 0)) for prefix in dbs), default)
+
+
+def _part(table: dict[str, Any], key: str, kind: Kind, place: Place, instead: object) -> Any:
+    """One value of the rule; what is wrong with it is noted, and `instead` keeps the reading going."""
+    try:
+        return kind.read(table[key], Place((*place.path, key), place.folder, place.notes))
+    except Bad as bad:
+        place.bad(bad, key)
+        return instead
+
+
+_FORMS = {"hash": (("hash", "count"), _hashed), "separator": (("separator", "map", "default"), _prefixed)}

@@ -1,0 +1,203 @@
+"""The records a configuration consists of: frozen, checked, complete (every default is filled in).
+
+They say what was written, in the units of their names; nothing here starts, resolves or opens anything.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+KIB = 1024
+MIB = 1024 * KIB
+GIB = 1024 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One storage server. Exactly one of host (with port), path (a unix socket) and file (an embedded database) is set.
+
+    `name` is the alias that takes the address's place in a hash ring, "" if there is none.
+    """
+
+    host: str = ""
+    port: int = 0
+    path: str = ""
+    weight: int = 1
+    name: str = ""
+    file: str = ""
+
+    @property
+    def address(self) -> str:
+        """Where it is: "10.0.0.1:6379", "[::1]:6379", "unix:/run/a.sock" or "/var/lib/a.db"."""
+        return self.file or format_address(self.host, self.port, self.path)
+
+    @property
+    def label(self) -> str:
+        """What people call it: the alias, else the address."""
+        return self.name or self.address
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """An address on which clients are accepted: host and port, or the path of a unix socket."""
+
+    host: str = ""
+    port: int = 0
+    path: str = ""
+
+    @property
+    def address(self) -> str:
+        """As written in the file: "0.0.0.0:6380" or "unix:/run/hyper_proxy/user.sock"."""
+        return format_address(self.host, self.port, self.path)
+
+
+def format_address(host: str, port: int, path: str) -> str:
+    """The one text form of an address; an IPv6 host gets its brackets."""
+    if path:
+        return f"unix:{path}"
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Timeout:
+    """Deadlines towards one server, in milliseconds, each counted apart.
+
+    connect_ms  to open a connection, AUTH and SELECT included
+    read_ms     from the moment a request was sent; only this one counts against the server
+    queue_ms    that a request may wait in the proxy before it is sent
+    """
+
+    connect_ms: int = 50
+    read_ms: int = 200
+    queue_ms: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Pause before a lost server is dialled again: doubles from base to max, with jitter; milliseconds."""
+
+    base_ms: int = 50
+    max_ms: int = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class LushanFixed:
+    """Every key is in this database."""
+
+    db: int
+
+
+@dataclass(frozen=True, slots=True)
+class LushanHashed:
+    """The database is hash(key) modulo count; `hash` is a name of hyper_proxy.hashing.HASHES."""
+
+    hash: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class LushanPrefixed:
+    """The database is looked up by the text before the first separator; `default` None refuses all other keys."""
+
+    separator: str
+    dbs: tuple[tuple[str, int], ...]
+    default: int | None = None
+
+
+LushanDb = LushanFixed | LushanHashed | LushanPrefixed
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one client may ask for. The defaults depend on the protocol and are in settings.py.
+
+    max_pipeline       requests of one client that are under way at once; further ones wait unread
+    max_clients        connections, per instance and worker
+    idle_timeout_s     silence after which a client is closed; 0 means never
+    write_timeout_ms   a client that takes no byte of its replies for so long is closed
+    """
+
+    max_key_bytes: int
+    max_value_bytes: int
+    max_arguments: int
+    max_pipeline: int
+    max_clients: int
+    max_line_bytes: int
+    idle_timeout_s: float
+    write_timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level of storage: the servers over which keys are spread, and how to talk to them.
+
+    `peers` are the servers of the other room, node by node; empty as long as rooms are not served.
+    `db` is what a client's database 0 is called at the servers; a client's database n is db + n there.
+    `max_pending_bytes` bounds what waits for one node in one worker.
+    """
+
+    storage: str
+    servers: tuple[Server, ...]
+    hash: str = "fnv1a_64"
+    distribution: str = "ketama"
+    hash_tag: str = ""
+    peers: tuple[Server, ...] = ()
+    timeout: Timeout = Timeout()
+    backoff: Backoff = Backoff()
+    connections: int = 1
+    username: str = ""
+    password: str = field(default="", repr=False)
+    db: int = 0
+    max_pending_bytes: int = 16 * MIB
+    dns_ttl_s: float = 30.0
+    lushan_db: LushanDb | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One front: a protocol on some addresses, and the storage behind it. `allow` is in upper case."""
+
+    name: str
+    protocol: str
+    listen: tuple[Listen, ...]
+    levels: tuple[Level, ...]
+    limits: Limits
+    allow: frozenset[str] = frozenset()
+    on_partial: str = "error"
+    username: str = ""
+    password: str = field(default="", repr=False)
+    dbs: int = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Where the log goes and when its file is rolled; file "" is standard error."""
+
+    file: str = ""
+    level: str = "info"
+    roll: str = "size"
+    max_bytes: int = 100 * MIB
+    keep: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A whole configuration. `path` is the file it came from, "" when it is the embedded default."""
+
+    path: str
+    workers: int
+    drain_timeout_s: float
+    prepare_timeout_s: float
+    admin: Listen
+    log: Log
+    instances: tuple[Instance, ...]
+
+    @property
+    def worker_count(self) -> int:
+        """How many workers run: `workers`, or one for each core this process may use."""
+        return self.workers or len(os.sched_getaffinity(0))
+
+    def instance(self, name: str) -> Instance | None:
+        """The instance of that name, None when there is none."""
+        return next((instance for instance in self.instances if instance.name == name), None)

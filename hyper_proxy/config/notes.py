@@ -1,0 +1,58 @@
+"""Collects what is to be said about a configuration file while it is read, so that all of it is said at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+from hyper_proxy.common.errors import Finding
+from hyper_proxy.config.codes import CODES, ERROR
+
+Path = tuple[str | int, ...]
+"""Where a value is: ("instance", 0, "level", 1, "servers", 3)."""
+
+
+class Notes:
+    """The findings of one file; `lines` tells the line of a path."""
+
+    def __init__(self, file: str, lines: Mapping[Path, int]) -> None:
+        self.file = file
+        self.lines = lines
+        self.findings: list[Finding] = []
+
+    def add(self, path: Path, code: str, message: str) -> None:
+        """Records a finding about the value at `path`; one that is about no value has the empty path."""
+        where = f"{show_path(path)}: " if path else ""
+        finding = Finding(self.file, self.line(path), CODES[code].level, code, f"{where}{message}")
+        if finding not in self.findings:
+            self.findings.append(finding)
+
+    def line(self, path: Path) -> int:
+        """The line of a path, or of the nearest table around it that was written down."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+    def sorted(self) -> list[Finding]:
+        """All findings in the order of the file."""
+        return sorted(self.findings, key=lambda finding: (finding.line, finding.code))
+
+    @property
+    def failed(self) -> bool:
+        """Is there a finding that refuses the file?"""
+        return any(finding.level == ERROR for finding in self.findings)
+
+
+def show_path(path: Path) -> str:
+    """A path as people write it: instance[0].level[1].servers[3]."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """ "; did you mean 'x'?" for the nearest known word, "" if nothing is near."""
+    by_lower = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower().replace("-", "_"), by_lower, n=1, cutoff=0.6)
+    return f"; did you mean '{by_lower[near[0]]}'?" if near else ""

@@ -1,0 +1,96 @@
+"""Turns the tables of a parsed toml file into plain values, by the table of settings; every fault becomes a finding.
+
+A value that cannot be used is noted and replaced by its default, so that the rest of the file is still read and all of its faults are
+found in one go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hyper_proxy.config.checks import Bad, Place, type_name
+from hyper_proxy.config.notes import Notes, Path, suggest
+from hyper_proxy.config.settings import (
+    NOT_YET,
+    REQUIRED,
+    SECTIONS,
+    SETTINGS,
+    ByProtocol,
+    Setting,
+    header_of,
+    keys_of,
+    sections_in,
+)
+
+Values = dict[str, Any]
+
+
+class Reader:
+    """Reads one file's tables; `folder` is what relative paths start from."""
+
+    def __init__(self, folder: str, notes: Notes) -> None:
+        self.folder = folder
+        self.notes = notes
+
+    def table(self, section: str, raw: object, path: Path, protocol: str = "") -> Values:
+        """All keys and sub-tables of a section ("" is the file), defaults filled in."""
+        if not isinstance(raw, dict):
+            self.notes.add(path, "HP105", f"a table is wanted here, not {type_name(raw)}")
+            raw = {}
+        settings, tables = keys_of(section), sections_in(section)
+        if section == "instance":
+            protocol = str(raw.get("protocol"))
+        for key in raw:
+            if key not in settings and key not in tables:
+                self.unknown(section, key, path)
+        values: Values = {key: self.value(setting, raw, path, protocol) for key, setting in settings.items()}
+        for key, name in tables.items():
+            values[key] = self.child(name, raw, (*path, key), protocol)
+        return values
+
+    def value(self, setting: Setting, raw: dict[str, Any], path: Path, protocol: str) -> object:
+        """One setting's value: what is written, or its default."""
+        place = Place((*path, setting.key), self.folder, self.notes)
+        if setting.key in raw:
+            try:
+                return setting.kind.read(raw[setting.key], place)
+            except Bad as bad:
+                place.bad(bad)
+        elif setting.default is REQUIRED:
+            self.notes.add(path, "HP107", f"{setting.key} is missing: {setting.help}")
+        return default_of(setting, protocol, place)
+
+    def child(self, section: str, raw: dict[str, Any], path: Path, protocol: str) -> Values | list[Values]:
+        """A sub-table, or all of a list of them."""
+        key = SECTIONS[section].key
+        if not SECTIONS[section].many:
+            return self.table(section, raw.get(key, {}), path, protocol)
+        elements = raw.get(key, [])
+        if not isinstance(elements, list):
+            self.notes.add(path, "HP105", f"is written {header_of(section)}, with two brackets: there may be several")
+            elements = [elements]
+        elif not elements:
+            self.notes.add(path[:-1], "HP107", f"there is no {header_of(section)}: {SECTIONS[section].help}")
+        return [self.table(section, element, (*path, index), protocol) for index, element in enumerate(elements)]
+
+    def unknown(self, section: str, key: str, path: Path) -> None:
+        """A key that nothing reads: not built yet, at the wrong place, or misspelt."""
+        if (section, key) in NOT_YET:
+            self.notes.add((*path, key), "HP108", f"{NOT_YET[section, key]}: not served by this version yet")
+            return
+        known = [*keys_of(section), *sections_in(section)]
+        hint = suggest(key, known)
+        elsewhere = [header_of(setting.section) for setting in SETTINGS if setting.key == key]
+        if not hint and elsewhere:
+            hint = f"; it belongs in {' or '.join(elsewhere)}"
+        self.notes.add((*path, key), "HP104", f"unknown key{hint}")
+
+
+def default_of(setting: Setting, protocol: str, place: Place) -> object:
+    """A setting's default as the model holds it; None where there is none."""
+    default = setting.default
+    if isinstance(default, ByProtocol):
+        default = default.values.get(protocol, next(iter(default.values.values())))
+    if default is REQUIRED or default is None or default == "":
+        return "" if default == "" else None
+    return setting.kind.read(default, place)

@@ -1,0 +1,208 @@
+"""The one table of settings: what can be written in a configuration file, and what holds when it is not written.
+
+The reader, the suggestions for misspelt keys, the reference in docs/configuration.md and the test of etc/hyper_proxy.toml follow this
+table. A new setting is one row here, one field in model.py and one line in the sample.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from hyper_proxy.config import catalogue
+from hyper_proxy.config.checks import (
+    Choice,
+    FilePath,
+    Integer,
+    Kind,
+    Seconds,
+    Size,
+    Strings,
+    TcpAddress,
+    Text,
+    command_item,
+    listen_item,
+)
+from hyper_proxy.config.lushan_rule import LushanRule
+from hyper_proxy.config.model import GIB, KIB, MIB
+
+HOUR_MS = 3_600_000
+DAY_S = 86_400
+
+
+class Absent(Enum):
+    """Marks a setting that has no default: the file must say it."""
+
+    REQUIRED = "required"
+
+
+REQUIRED = Absent.REQUIRED
+
+
+@dataclass(frozen=True, slots=True)
+class ByProtocol:
+    """A default that depends on the instance's protocol."""
+
+    values: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A table of the file. `parent` is the section it stands in; `many` says that it is written [[section]], once or more."""
+
+    parent: str
+    key: str
+    help: str
+    many: bool = False
+
+
+SECTIONS: dict[str, Section] = {
+    "proxy": Section("", "proxy", "The fleet as a whole."),
+    "admin": Section("", "admin", "The sidecar, which answers /stats, /metrics, /health and POST /reload."),
+    "log": Section("", "log", "The log of all processes."),
+    "instance": Section("", "instance", "A front: one protocol on some addresses, and the storage behind it.", many=True),
+    "limits": Section("instance", "limits", "What one client of the instance may ask for."),
+    "level": Section("instance", "level", "The storage of an instance and how keys are spread over its servers.", many=True),
+    "timeout": Section("level", "timeout", "Deadlines towards one server, each counted apart."),
+    "backoff": Section("level", "backoff", "The pause before a lost server is dialled again; it doubles, with jitter."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key of one section.
+
+    `default` is the value as it would be written in toml; hot says that a reload applies it, else a restart is needed.
+    `only` names the protocols or storages for which the key has a meaning; empty: all.
+    """
+
+    section: str
+    key: str
+    kind: Kind
+    default: object
+    help: str
+    hot: bool = True
+    only: tuple[str, ...] = field(default=())
+
+
+PROTOCOLS = ("redis", "memcache")
+STORAGES = ("redis", "memcache", "lushan", "sqlite")
+SOCKET_STORAGES = ("redis", "memcache", "lushan")
+
+_NAME = Text(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", "a word of letters, digits, '_', '.', '-', at most 64 long")
+_SECRET = Text(r"[^\x00-\x1f\x7f]{0,512}", "at most 512 characters without control characters")
+_TAG = Text(r"(?:[!-~]{2})?", "two visible ASCII characters such as \"{}\", or \"\" for none")
+_MS = Integer(1, HOUR_MS)
+
+
+def _later(*names: str) -> frozenset[str]:
+    return frozenset(names)
+
+
+def _names(*names: str) -> Choice:
+    return Choice(lambda: names)
+
+
+_PROXY = (
+    Setting("proxy", "workers", Integer(0, 1024), 0, "worker processes; 0 means one for each core", hot=False),
+    Setting("proxy", "drain_timeout_s", Seconds(0, DAY_S), 30, "how long a stopping worker lets its clients finish"),
+    Setting("proxy", "prepare_timeout_s", Seconds(0.1, 3600), 10,
+            "how long a reload waits for every worker's yes before it is given up and the old configuration stays"),
+    Setting("admin", "listen", TcpAddress(), "127.0.0.1:22122", "where the sidecar listens", hot=False),
+    Setting("log", "file", FilePath(), "", "the log file; absent: standard error", hot=False),
+    Setting("log", "level", _names("debug", "info", "warning", "error"), "info", "the least serious events that are logged"),
+    Setting("log", "roll", _names("size", "hour", "day", "none"), "size", "when a new file is begun", hot=False),
+    Setting("log", "max_bytes", Size(64 * KIB, 1024 * GIB), "100MB", "with roll = \"size\": the size at which a new file is begun", hot=False),
+    Setting("log", "keep", Integer(0, 10_000), 10, "rolled files that are kept; older ones are deleted", hot=False),
+)
+
+_INSTANCE = (
+    Setting("instance", "name", _NAME, REQUIRED, "the name in statistics, logs and errors"),
+    Setting("instance", "protocol", Choice(lambda: PROTOCOLS, _later("http", "mysql")), REQUIRED, "what the clients speak"),
+    Setting("instance", "listen", Strings(listen_item, '"host:port" or "unix:/path"'), REQUIRED, "the addresses clients connect to"),
+    Setting("instance", "allow", Strings(command_item, "names of commands", empty=True), [],
+            "dangerous commands that are served all the same, such as FLUSHALL, KEYS, flush_all; refused by default, since one of "
+            "them can empty or block every server"),
+    Setting("instance", "on_partial", _names("error", "nil", "element"), "error",
+            "the answer to a multi-key read when some servers fail: an error for the whole, a miss for their keys, or an error "
+            "in the place of each of their keys"),
+    Setting("instance", "username", _SECRET, "", "the user name clients must give with the password; empty: any", only=("redis",)),
+    Setting("instance", "password", _SECRET, "", "what clients must give with AUTH or HELLO; empty: nothing is asked", only=("redis",)),
+    Setting("instance", "dbs", Integer(1, 65_536), 16, "how many databases SELECT accepts", only=("redis",)),
+    Setting("limits", "max_key_bytes", Size(1, 512 * MIB), ByProtocol({"redis": "512MB", "memcache": 250}),
+            "the longest key; memcached itself accepts 250 bytes"),
+    Setting("limits", "max_value_bytes", Size(1, 4 * GIB), ByProtocol({"redis": "512MB", "memcache": "1MB"}),
+            "the longest value, or argument that is no key; the servers' own defaults"),
+    Setting("limits", "max_arguments", Integer(16, 2**31 - 1), 1_048_576, "words of one request, the command included"),
+    Setting("limits", "max_pipeline", Integer(1, 1_000_000), 1024,
+            "requests of one client that are under way at once; further ones wait unread, nothing is refused"),
+    Setting("limits", "max_clients", Integer(1, 1_000_000), 10_000, "connections, per worker; further ones are refused with an error"),
+    Setting("limits", "max_line_bytes", Size(512, 512 * MIB), ByProtocol({"redis": "64KB", "memcache": "1MB"}),
+            "the longest line: an inline command of redis, the first line of a memcache request"),
+    Setting("limits", "idle_timeout_s", Seconds(0, 365 * DAY_S), 0, "silence after which a client is closed; 0 means never"),
+    Setting("limits", "write_timeout_ms", Integer(1, 24 * HOUR_MS), 60_000,
+            "a client that takes no byte of its replies for so long is closed"),
+)
+
+_LEVEL = (
+    Setting("level", "storage", Choice(lambda: STORAGES, _later("mysql", "local")), REQUIRED, "what the servers are"),
+    Setting("level", "servers", Strings(str, '"host:port[:weight][ alias]", "unix:/path[:weight][ alias]", for sqlite "path/of/file.db"'),
+            REQUIRED, "the servers, in an order that must not change: it is part of where keys live. An alias takes the address's "
+            "place in a hash ring, so that a server can move"),
+    Setting("level", "hash", Choice(catalogue.hash_names, listed=False), "fnv1a_64",
+            "the hash function of keys; the default is twemproxy's", only=SOCKET_STORAGES),
+    Setting("level", "distribution", Choice(catalogue.distribution_names, listed=False), "ketama",
+            "how hashes are mapped to servers; the default is twemproxy's", only=SOCKET_STORAGES),
+    Setting("level", "hash_tag", _TAG, "",
+            "two characters; only what stands between them in a key is hashed, so that keys can be kept together", only=SOCKET_STORAGES),
+    Setting("level", "connections", Integer(1, 64), 1,
+            "connections per worker and server; one carries all clients' requests, more help only if single replies are very large",
+            only=SOCKET_STORAGES),
+    Setting("level", "username", _SECRET, "", "the user name given to the servers with the password", only=("redis",)),
+    Setting("level", "password", _SECRET, "", "the password given to the servers with AUTH", only=("redis",)),
+    Setting("level", "db", Integer(0, 65_535), 0,
+            "the servers' database that a client's database 0 stands for; a client's database n is db + n there", only=("redis",)),
+    Setting("level", "max_pending_bytes", Size(64 * KIB, 64 * GIB), "16MB",
+            "requests that may wait for one server in one worker; beyond it clients are no longer read from", only=SOCKET_STORAGES),
+    Setting("level", "dns_ttl_s", Seconds(1, DAY_S), 30,
+            "how often a host name is resolved again, beside the requests; when that fails the last address is kept",
+            only=SOCKET_STORAGES),
+    Setting("level", "lushan_db", LushanRule(), None, "the rule by which the database of a key is found", only=("lushan",)),
+    Setting("timeout", "connect_ms", _MS, 50, "to open a connection, AUTH and SELECT included", only=SOCKET_STORAGES),
+    Setting("timeout", "read_ms", _MS, 200, "from sending a request to its answer; only this one counts against the server",
+            only=SOCKET_STORAGES),
+    Setting("timeout", "queue_ms", _MS, 200, "that a request may wait in the proxy before it is sent", only=SOCKET_STORAGES),
+    Setting("backoff", "base_ms", _MS, 50, "the first pause", only=SOCKET_STORAGES),
+    Setting("backoff", "max_ms", _MS, 5000, "the longest pause", only=SOCKET_STORAGES),
+)
+
+SETTINGS: tuple[Setting, ...] = _PROXY + _INSTANCE + _LEVEL
+
+NOT_YET: dict[tuple[str, str], str] = {
+    ("level", "writers"): "separate servers for writes",
+    ("level", "table"): "tables of a SQL server",
+    ("instance", "write_back"): "writing back what a lower level found",
+}
+"""Keys of the design that this version does not serve: refused with a text that says so."""
+
+
+def keys_of(section: str) -> dict[str, Setting]:
+    """The settings of a section by key, in the order of the table."""
+    return {setting.key: setting for setting in SETTINGS if setting.section == section}
+
+
+def sections_in(parent: str) -> dict[str, str]:
+    """Key to section name, of the sections that stand directly in `parent` ("" is the file itself)."""
+    return {section.key: name for name, section in SECTIONS.items() if section.parent == parent}
+
+
+def header_of(section: str) -> str:
+    """How the section is headed in a file: [log], [[instance]], [instance.limits]."""
+    row, names = SECTIONS[section], [SECTIONS[section].key]
+    while row.parent:
+        names.insert(0, SECTIONS[row.parent].key)
+        row = SECTIONS[row.parent]
+    name = ".".join(names)
+    return f"[[{name}]]" if SECTIONS[section].many else f"[{name}]"
+
+
