@@ -4,4 +4,8 @@ Bytes travel down the folders entry, protocol, tenant, hashing, tunnel, storage,
 return values. ARCHITECTURE.md follows one MGET through them, file by file.
 """
 
+from hyper_proxy.plain import install
+
 __version__ = "0.1.0"
+
+install()
