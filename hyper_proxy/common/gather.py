@@ -1,0 +1,63 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""The one rendezvous of the proxy: a greenlet asks many servers, then waits once for all of them.
+
+A slot holds one reply, in the order in which the greenlet asked: bytes as the server sent them, or the BackendError that
+came instead. Whoever fills the last open slot switches straight into the waiting greenlet.
+"""
+
+import cython
+from gevent import get_hub
+from greenlet import getcurrent
+
+
+@cython.cclass
+class Gather:
+    """What one greenlet waits on; used again for its next requests after `reset`."""
+
+    def __init__(self) -> None:
+        self.slots: list = []
+        self.left = 0  # slots that are still open
+        self.failed = False  # is a BackendError among the slots?
+        self.greenlet = None
+        self.switch_to_hub = get_hub().switch
+
+    @cython.ccall
+    def expect(self) -> cython.Py_ssize_t:
+        """Open a slot; its position is what the server's connection gives back to `deliver`."""
+        self.slots.append(None)
+        self.left += 1
+        return len(self.slots) - 1
+
+    @cython.ccall
+    def add(self, reply: object) -> cython.void:
+        """A slot whose reply is known already."""
+        self.slots.append(reply)
+
+    @cython.ccall
+    def deliver(self, position: cython.Py_ssize_t, reply: object):
+        """Fill a slot. Called from the hub, or while the gather's own greenlet runs."""
+        self.slots[position] = reply
+        self.left -= 1
+        if self.left == 0 and self.greenlet is not None:
+            waiting = self.greenlet
+            self.greenlet = None
+            waiting.switch()
+
+    @cython.ccall
+    def fail(self, position: cython.Py_ssize_t, error: object):
+        """Fill a slot with a BackendError."""
+        self.failed = True
+        self.deliver(position, error)
+
+    @cython.ccall
+    def wait(self):
+        """Return when no slot is open."""
+        if self.left:
+            self.greenlet = getcurrent()
+            self.switch_to_hub()
+
+    @cython.ccall
+    def reset(self):
+        """Forget the slots; only when none is open."""
+        self.slots = []
+        self.failed = False

@@ -1,0 +1,39 @@
+from hyper_proxy.common.gather cimport Gather
+from hyper_proxy.conn_pool.replies cimport ReplyParser
+
+
+cdef class Lane:
+    cdef readonly object node
+    cdef readonly int state
+    cdef readonly Py_ssize_t pending_bytes
+    cdef readonly Py_ssize_t sent
+    cdef readonly Py_ssize_t answered
+    cdef readonly Py_ssize_t bytes_in
+    cdef readonly Py_ssize_t bytes_out
+    cdef readonly object greeting
+    cdef readonly bint patient
+    cdef object latency
+    cdef Py_ssize_t max_pending_bytes
+    cdef double read_s
+    cdef double heard_at
+    cdef ReplyParser parser
+    cdef list pending
+    cdef list queue
+    cdef list waiting
+    cdef Py_ssize_t head
+    cdef object flights
+    cdef bytes unsent
+    cdef Py_ssize_t unsent_from
+    cdef object loop
+    cdef object sock
+    cdef int fd
+    cdef object reader
+    cdef object writer
+    cdef object timer
+    cdef bint scheduled
+    cdef list blocked
+    cdef object flush_callback
+
+    cpdef submit(self, object raw, Gather gather, Py_ssize_t position)
+    cdef deliver(self, list replies)
+    cdef measure(self, Py_ssize_t count, double now)

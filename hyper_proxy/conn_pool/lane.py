@@ -1,0 +1,320 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""A lane: one pipelined connection to a server, shared by all clients of a worker.
+
+Double buffer: callers append to `pending`; once per turn of the event loop `_flush` swaps it for an empty list and sends it
+in one system call, so concurrent clients share the call. Replies are matched in order to the gathers that wait for them.
+
+    pending + queue   accepted, not sent: survive the loss of the connection and leave on the next one
+    waiting           sent: fail when the connection is lost, for nobody can tell what the server has done
+
+Everything here but `submit` and `wait_for_room` runs in the hub, so nothing can be interrupted half way.
+"""
+
+from collections import deque
+from time import monotonic
+
+import cython
+from gevent import get_hub, spawn
+from gevent.event import Event
+
+from hyper_proxy.common.errors import BackendError
+from hyper_proxy.common.sockio import recv, send
+from hyper_proxy.conn_pool.replies import ReplyError
+
+if not cython.compiled:
+    from hyper_proxy.common.gather import Gather
+
+CLOSED = 0
+CONNECTING = 1
+READY = 2
+STATES = ("closed", "connecting", "ready")
+COMPACT_AT = 4096  # answered entries kept at the front of `waiting` before they are cut off
+
+
+@cython.cclass
+class Lane:
+    """node: its conn_pool.node.Node; greeting: what the node's storage needs to greet a new connection (database, RESP version).
+
+    A patient lane waits for an answer without end: for commands that may block.
+    """
+
+    def __init__(self, node: object, greeting: object, patient: bool = False) -> None:
+        self.node = node
+        self.greeting = greeting
+        self.patient = patient
+        self.state = CLOSED
+        self.latency = node.latency
+        self.max_pending_bytes = node.max_pending_bytes
+        self.read_s = 0.0 if patient else node.read_s
+        self.pending: list = []
+        self.pending_bytes = 0
+        self.queue: list = []  # gather, position, gather, position ... of `pending`
+        self.waiting: list = []  # the same of what was sent, from `head` on
+        self.head = 0
+        self.flights = deque()  # (how many had been sent after it, when) for each send that is not answered yet
+        self.sent = 0
+        self.answered = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.unsent = None
+        self.unsent_from = 0
+        self.blocked: list = []
+        self.scheduled = False
+        self.loop = get_hub().loop
+        self.flush_callback = self._flush
+        self.fd = -1
+        self.sock = self.reader = self.writer = self.timer = self.parser = None
+        self.heard_at = 0.0
+
+    @cython.ccall
+    def submit(self, raw: object, gather: Gather, position: cython.Py_ssize_t):
+        """Send a whole request (bytes or bytearray) soon; its reply goes to gather.deliver(position, reply).
+
+        gather None: the reply is read and dropped. A lane that can't connect fails the gather at once.
+        """
+        if self.state != READY and self.state == CLOSED:
+            error = self._open()
+            if error is not None:
+                if gather is not None:
+                    gather.fail(position, error)
+                return
+        self.pending.append(raw)
+        self.pending_bytes += len(raw)
+        self.queue.append(gather)
+        self.queue.append(position)
+        if not self.scheduled:
+            self.scheduled = True
+            self.loop.run_callback(self.flush_callback)
+
+    def is_full(self) -> bool:
+        """Should the caller `wait_for_room` before it submits more?"""
+        return self.pending_bytes > self.max_pending_bytes
+
+    def wait_for_room(self) -> object:
+        """Wait until the server has taken what is pending, at most the queue deadline; None, or the BackendError."""
+        event = Event()
+        self.blocked.append(event)
+        if event.wait(self.node.queue_s):
+            return None
+        self.blocked.remove(event)
+        return self.node.error("busy", f"more than {self.max_pending_bytes} bytes are waiting to be sent to it")
+
+    @property
+    def in_flight(self) -> int:
+        """Requests sent and not answered."""
+        return self.sent - self.answered
+
+    @property
+    def queued(self) -> int:
+        """Requests accepted and not sent."""
+        return len(self.pending)
+
+    def close(self) -> None:
+        """Close as soon as nothing is in flight or queued; what still is fails after the read deadline at the latest."""
+        self.loop.run_callback(self._close_when_idle)
+
+    def abandon(self) -> None:
+        """Close now; what is in flight fails. For a lane of one client, when that client is gone."""
+        self.loop.run_callback(self._lost, "closed", "its client is gone", False)
+
+    # --- sending
+
+    def _flush(self) -> None:
+        self.scheduled = False
+        if self.state != READY or self.unsent is not None or not self.pending:
+            return
+        pending: list = self.pending
+        data: bytes = bytes(pending[0]) if len(pending) == 1 else b"".join(pending)
+        count: cython.Py_ssize_t = len(pending)
+        self.pending = []
+        self.waiting.extend(self.queue)
+        self.queue = []
+        self.sent += count
+        now: cython.double = monotonic()
+        self.flights.append((self.sent, now))
+        if self.read_s and self.timer is None:
+            self._start_timer(self.read_s)
+        self._send(data, 0)
+
+    def _send(self, data: bytes, start: cython.Py_ssize_t) -> None:
+        try:
+            count: cython.Py_ssize_t = send(self.fd, data, start)
+        except OSError as error:
+            self._lost("reset", f"connection lost while sending: {error.strerror}", True)
+            return
+        self.bytes_out += count
+        start += count
+        if start < len(data):
+            self.pending_bytes = len(data) - start
+            if self.unsent is None:
+                self.writer.start(self._on_writable)
+            self.unsent = data
+            self.unsent_from = start
+            return
+        self.pending_bytes = 0
+        if self.unsent is not None:
+            self.unsent = None
+            self.writer.stop()
+            for raw in self.pending:
+                self.pending_bytes += len(raw)
+            self._flush()
+        if self.blocked:
+            blocked, self.blocked = self.blocked, []
+            for event in blocked:
+                event.set()
+
+    def _on_writable(self) -> None:
+        self._send(self.unsent, self.unsent_from)
+
+    # --- receiving
+
+    def _on_readable(self) -> None:
+        try:
+            data: object = recv(self.fd)
+        except OSError as error:
+            self._lost("reset", f"connection lost: {error.strerror}", True)
+            return
+        if data is None:
+            return
+        if not data:
+            self._lost("reset", "it closed the connection", True)
+            return
+        now: cython.double = monotonic()
+        self.heard_at = now
+        self.bytes_in += len(data)
+        try:
+            replies: list = self.parser.feed(data)
+        except ReplyError as error:
+            self._lost("protocol", f"its answer can't be understood: {error}", True)
+            return
+        count: cython.Py_ssize_t = len(replies)
+        if count == 0:
+            return
+        if count > self.sent - self.answered:
+            # One answer too many: nobody can say which belongs to which question, so none is passed on.
+            self._lost("protocol", "it sent more answers than it was asked for", True)
+            return
+        self.measure(count, now)
+        self.deliver(replies)
+
+    @cython.cfunc
+    def deliver(self, replies: list):
+        gather: Gather
+        waiting: list = self.waiting
+        self.answered += len(replies)
+        for reply in replies:
+            gather = waiting[self.head]
+            position: cython.Py_ssize_t = waiting[self.head + 1]
+            self.head += 2
+            if gather is not None:
+                gather.deliver(position, reply)
+        if self.head == len(waiting):
+            waiting.clear()
+            self.head = 0
+        elif self.head > COMPACT_AT:
+            del waiting[: self.head]
+            self.head = 0
+
+    @cython.cfunc
+    def measure(self, count: cython.Py_ssize_t, now: cython.double):
+        """Note the time since sending for `count` replies that have come now: one entry for all of one send."""
+        done: cython.Py_ssize_t = self.answered
+        target: cython.Py_ssize_t = done + count
+        while done < target:
+            end: cython.Py_ssize_t
+            sent_at: cython.double
+            end, sent_at = self.flights[0]
+            if end <= target:
+                self.flights.popleft()
+            else:
+                end = target
+            self.latency.add(int((now - sent_at) * 1e6), end - done)
+            done = end
+
+    # --- the life of the connection
+
+    def _open(self) -> object:
+        """Begin to connect; None, or the BackendError that says why it is not tried now."""
+        error = self.node.admit()
+        if error is None:
+            self.state = CONNECTING
+            spawn(self._connect)
+        return error
+
+    def _connect(self) -> None:
+        try:
+            sock = self.node.connect(self.greeting)
+        except BackendError as error:
+            self.loop.run_callback(self._refused, error)
+        else:
+            self.loop.run_callback(self._ready, sock)
+
+    def _refused(self, error: object) -> None:
+        self.state = CLOSED
+        queue, self.queue, self.pending, self.pending_bytes = self.queue, [], [], 0
+        _fail(queue, 0, error)
+
+    def _ready(self, sock: object) -> None:
+        self.sock = sock
+        self.fd = sock.fileno()
+        self.parser = self.node.parser()
+        self.reader = self.loop.io(self.fd, 1)
+        self.writer = self.loop.io(self.fd, 2)
+        self.reader.start(self._on_readable)
+        self.state = READY
+        self.heard_at = monotonic()
+        self._flush()
+
+    def _start_timer(self, seconds: float) -> None:
+        self.timer = self.loop.timer(seconds)
+        self.timer.start(self._on_timer)
+
+    def _on_timer(self) -> None:
+        """Silence is measured from the last byte heard or the oldest open question, whichever is later."""
+        self.timer.close()
+        self.timer = None
+        if not self.flights:
+            return
+        left = max(self.flights[0][1], self.heard_at) + self.read_s - monotonic()
+        if left > 0.0005:
+            self._start_timer(left)
+        else:
+            self._lost("timeout", f"no answer within {round(self.read_s * 1000)} ms", True)
+
+    def _close_when_idle(self) -> None:
+        if self.sent == self.answered and not self.pending:
+            self._lost("closed", "removed from the configuration", False)
+        else:
+            self.loop.run_callback_threadsafe(self._close_soon)
+
+    def _close_soon(self) -> None:
+        timer = self.loop.timer(0.02)
+        timer.start(self._close_when_idle)
+
+    def _lost(self, kind: str, detail: str, blame: bool) -> None:
+        if self.state == READY:
+            self.reader.close()
+            self.writer.close()
+            self.sock.close()
+        if self.timer is not None:
+            self.timer.close()
+        self.reader = self.writer = self.sock = self.timer = self.unsent = self.parser = None
+        self.fd = -1
+        self.state = CLOSED
+        waiting, head = self.waiting, self.head
+        self.waiting, self.head = [], 0
+        self.answered = self.sent
+        self.flights.clear()
+        # A server may close what has been idle; that is no failure.
+        error = self.node.lost(kind, detail, blame and len(waiting) > head)
+        if self.pending:
+            refusal = self._open()
+            if refusal is not None:
+                self._refused(refusal)
+        _fail(waiting, head, error)
+
+
+def _fail(entries: list, head: int, error: object) -> None:
+    for index in range(head, len(entries), 2):
+        if entries[index] is not None:
+            entries[index].fail(entries[index + 1], error)

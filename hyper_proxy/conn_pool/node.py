@@ -1,0 +1,145 @@
+"""A node: one storage server as a worker sees it: its address, its lanes, what it has failed at."""
+
+from __future__ import annotations
+
+import random
+import socket as plain_socket
+from collections import Counter
+from collections.abc import Callable
+from time import monotonic
+
+from gevent import socket
+
+from hyper_proxy.common.errors import BackendError
+from hyper_proxy.conn_pool.lane import Lane
+from hyper_proxy.conn_pool.replies import ReplyError, ReplyParser
+
+
+class Greeting:
+    """What a storage says on a new connection before it is used; a storage makes its own by subclassing.
+
+    Two greetings that compare equal may share a connection.
+    """
+
+    def greet(self, ask: Callable[[bytes], bytes]) -> None:
+        """Talk by `ask(request) -> reply`. Raises ReplyError when the server is not what it should be."""
+
+
+class Node:
+    """One server of one instance. `label` names it in errors and statistics."""
+
+    def __init__(self, instance: str, level: object, server: object, parser: type[ReplyParser], latency: object) -> None:
+        self.instance = instance
+        self.server = server
+        self.label = server.label
+        self.parser = parser
+        self.latency = latency
+        self.read_s = level.timeout.read_ms / 1000
+        self.connect_s = level.timeout.connect_ms / 1000
+        self.queue_s = level.timeout.queue_ms / 1000
+        self.max_pending_bytes = level.max_pending_bytes
+        self.backoff = level.backoff
+        self.failures = 0  # connection attempts that failed, in a row
+        self.retry_at = 0.0
+        self.last_error = ""
+        self.errors: Counter[str] = Counter()
+        self.connects = 0
+        self.lanes: dict[tuple[Greeting, int], Lane] = {}
+
+    def lane(self, greeting: Greeting, index: int = 0) -> Lane:
+        """The shared lane number `index` for this greeting; made when first asked for."""
+        lane = self.lanes.get((greeting, index))
+        if lane is None:
+            lane = self.lanes[greeting, index] = Lane(self, greeting)
+        return lane
+
+    def private_lane(self, greeting: Greeting, patient: bool) -> Lane:
+        """A lane of its own for one client."""
+        return Lane(self, greeting, patient)
+
+    def error(self, kind: str, detail: str) -> BackendError:
+        """Count a failure and say it."""
+        self.errors[kind] += 1
+        where = self.label if self.label == self.server.address else f"{self.label} ({self.server.address})"
+        return BackendError(self.instance, where, kind, detail)
+
+    def admit(self) -> BackendError | None:
+        """May a connection be tried now? After a failure only when the back-off is over."""
+        left = self.retry_at - monotonic()
+        if left <= 0:
+            return None
+        return self.error("backoff", f"{self.last_error}; next try in {left:.2f} s")
+
+    def connect(self, greeting: Greeting) -> socket.socket:
+        """A connected, greeted, non-blocking socket. Raises BackendError."""
+        try:
+            sock = self._dial()
+        except OSError as error:
+            kind = "timeout" if isinstance(error, TimeoutError) else "refused"
+            raise self._put_off(kind, f"no connection: {error.strerror or error}") from error
+        try:
+            greeting.greet(_Conversation(sock, self.parser()).ask)
+        except (OSError, ReplyError) as error:
+            sock.close()
+            kind = "protocol" if isinstance(error, ReplyError) else "timeout" if isinstance(error, TimeoutError) else "reset"
+            raise self._put_off(kind, f"greeting failed: {error}") from error
+        sock.settimeout(0.0)
+        self.failures = 0
+        self.connects += 1
+        return sock
+
+    def lost(self, kind: str, detail: str, blame: bool) -> BackendError:
+        """A connection has ended; with `blame` the server is given a pause before the next one."""
+        if not blame:
+            return BackendError(self.instance, self.label, kind, detail)
+        return self._put_off(kind, detail)
+
+    def close(self) -> None:
+        """Close every lane once it is idle."""
+        for lane in self.lanes.values():
+            lane.close()
+
+    def _dial(self) -> socket.socket:
+        if self.server.path:
+            sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            address: object = self.server.path
+        else:
+            sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            address = (self.server.host, self.server.port)
+            sock.setsockopt(socket.IPPROTO_TCP, plain_socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, plain_socket.SO_KEEPALIVE, 1)
+        sock.settimeout(self.connect_s)
+        try:
+            sock.connect(address)
+        except OSError:
+            sock.close()
+            raise
+        return sock
+
+    def _put_off(self, kind: str, detail: str) -> BackendError:
+        """Exponential back-off with full jitter on the upper half, so that workers do not return together."""
+        delay = min(self.backoff.max_ms, self.backoff.base_ms * 2 ** min(self.failures, 20)) / 1000
+        self.failures += 1
+        self.retry_at = monotonic() + delay * random.uniform(0.5, 1.0)
+        self.last_error = detail
+        return self.error(kind, detail)
+
+
+class _Conversation:
+    """Question and answer on a blocking socket, for greetings."""
+
+    def __init__(self, sock: socket.socket, parser: ReplyParser) -> None:
+        self.sock = sock
+        self.parser = parser
+
+    def ask(self, request: bytes) -> bytes:
+        self.sock.sendall(request)
+        while True:
+            data = self.sock.recv(65536)
+            if not data:
+                raise ReplyError("the server closed the connection")
+            replies = self.parser.feed(data)
+            if len(replies) > 1:
+                raise ReplyError("the server sent more answers than it was asked for")
+            if replies:
+                return replies[0]

@@ -1,0 +1,82 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Cutting a server's bytes into whole replies, whatever the protocol.
+
+A subclass finds the end of one reply (`scan`); this base keeps what is not whole yet. A large reply is appended to and looked
+at again only when enough bytes are there, from where the last look ended: linear however it is cut into packets.
+"""
+
+import cython
+
+
+class ReplyError(Exception):
+    """The server sent something that is not a reply of its protocol; the connection can't be used any more."""
+
+
+@cython.cclass
+class ReplyParser:
+    """Feed it bytes as they arrive; it returns the replies that are whole."""
+
+    def __init__(self) -> None:
+        self.rest = None
+        self.need = 0  # bytes that `rest` must hold before another look makes sense
+        self.position = 0  # where the scan of the unfinished reply goes on
+        self.open = 0  # what the scan of the unfinished reply still has to find; its meaning is the subclass's
+
+    @cython.ccall
+    def feed(self, data: bytes) -> list:
+        """The replies completed by these bytes, in order. Raises ReplyError."""
+        if self.rest is not None:
+            return self._resume(data)
+        out: list = []
+        p: cython.p_uchar = data
+        n: cython.Py_ssize_t = len(data)
+        start: cython.Py_ssize_t = 0
+        end: cython.Py_ssize_t
+        while start < n:
+            end = self.scan(p, start, n)
+            if end < 0:
+                self.rest = bytearray(data[start:])
+                break
+            if start == 0 and end == n:
+                out.append(data)
+            else:
+                out.append(data[start:end])
+            start = end
+        return out
+
+    @cython.ccall
+    def _resume(self, data: bytes) -> list:
+        out: list = []
+        rest: bytearray = self.rest
+        rest += data
+        n: cython.Py_ssize_t = len(rest)
+        if n < self.need:
+            return out
+        p: cython.p_uchar = rest
+        start: cython.Py_ssize_t = 0
+        end: cython.Py_ssize_t
+        while start < n:
+            end = self.scan(p, start, n)
+            if end < 0:
+                break
+            out.append(bytes(memoryview(rest)[start:end]))
+            start = end
+        if start == n:
+            self.rest = None
+        elif start:
+            self.rest = rest[start:]
+        return out
+
+    @cython.cfunc
+    @cython.exceptval(-2, check=False)
+    def scan(self, p: cython.p_uchar, start: cython.Py_ssize_t, n: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The index after the reply that begins at `start`, or what `wait_for` returns. Raises ReplyError."""
+        raise ReplyError("no protocol")
+
+    @cython.cfunc
+    def wait_for(self, need: cython.Py_ssize_t, position: cython.Py_ssize_t, open: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Say that the reply is not whole: how many bytes of it are needed at least, and where to go on. Returns -1."""
+        self.need = need
+        self.position = position
+        self.open = open
+        return -1

@@ -1,0 +1,19 @@
+cdef class Client:
+    cdef readonly object sock
+    cdef readonly object address
+    cdef readonly int fd
+    cdef readonly Py_ssize_t bytes_in
+    cdef readonly Py_ssize_t bytes_out
+    cdef readonly double since
+    cdef bint reading
+    cdef bint arrived
+    cdef public object on_hang_up
+    cdef object greenlet
+    cdef object switch_to_hub
+    cdef object watcher
+    cdef object callback
+    cdef double write_s
+    cdef readonly bint idle
+
+    cpdef bytes read(self)
+    cpdef write(self, bytes data)

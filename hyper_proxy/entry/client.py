@@ -1,0 +1,82 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""One client's connection: read what has come, write what must go.
+
+The read watcher stays registered for the life of the connection, so a request costs no epoll_ctl; `read` waits first and
+reads once, so it never asks for bytes that are not there.
+"""
+
+from time import monotonic
+
+import cython
+from gevent import get_hub
+from gevent.socket import wait_write
+from greenlet import getcurrent
+
+from hyper_proxy.common.sockio import recv, send
+
+
+@cython.cclass
+class Client:
+    """sock: connected and non-blocking; address: what to call the client; write_s: a client that takes no byte for so long is cut."""
+
+    def __init__(self, sock: object, address: str, write_s: float) -> None:
+        self.sock = sock
+        self.address = address
+        self.fd = sock.fileno()
+        self.write_s = write_s
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.since = monotonic()
+        self.reading = False
+        self.arrived = False
+        self.idle = True
+        self.greenlet = getcurrent()
+        hub = get_hub()
+        self.switch_to_hub = hub.switch
+        self.callback = self._on_readable
+        self.watcher = hub.loop.io(self.fd, 1)
+        self.watcher.start(self.callback)
+
+    def _on_readable(self) -> None:
+        if self.reading:
+            self.reading = False
+            self.greenlet.switch()
+        else:
+            # Bytes came while the request before them is being answered: remember, and stop being told.
+            self.arrived = True
+            self.watcher.stop()
+
+    @cython.ccall
+    def read(self) -> bytes:
+        """Wait for bytes; b"" when the client is gone."""
+        while True:
+            if self.arrived:
+                self.arrived = False
+                self.watcher.start(self.callback)
+            else:
+                self.reading = True
+                self.idle = True
+                self.switch_to_hub()
+                self.idle = False
+            try:
+                data: object = recv(self.fd)
+            except OSError:
+                return b""
+            if data is not None:
+                self.bytes_in += len(data)
+                return data
+
+    @cython.ccall
+    def write(self, data: bytes):
+        """Send all of it; a client that reads slowly is waited for, one that does not read at all raises TimeoutError."""
+        n: cython.Py_ssize_t = len(data)
+        done: cython.Py_ssize_t = send(self.fd, data, 0)
+        self.bytes_out += n
+        while done < n:
+            wait_write(self.fd, self.write_s)
+            done += send(self.fd, data, done)
+
+    def close(self) -> None:
+        """Give everything back."""
+        self.watcher.close()
+        self.sock.close()

@@ -1,0 +1,4 @@
+from hyper_proxy.conn_pool.replies cimport ReplyParser
+
+cdef class RespParser(ReplyParser):
+    pass

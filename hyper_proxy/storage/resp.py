@@ -1,0 +1,88 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Replies of a redis server, RESP2 and RESP3 (https://redis.io/docs/latest/develop/reference/protocol-spec/).
+
+Only ends are found, no value is made: replies travel on as they came. Nested replies are walked with a counter of the
+values that are still missing, so depth costs nothing and a scan can stop and go on anywhere.
+"""
+
+import cython
+
+if not cython.compiled:
+    from hyper_proxy.conn_pool.replies import ReplyParser
+from hyper_proxy.conn_pool.replies import ReplyError
+
+MAX_BULK_BYTES = 1 << 30  # twice what a redis server stores in one value: more is nonsense
+MAX_LINE_BYTES = 65536  # a status or error line
+MAX_ELEMENTS = 1 << 32
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=False)
+def _number(p: cython.p_uchar, i: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """The length in p[i:end], end being the index of CR; -1 for a nil. Raises ReplyError."""
+    value: cython.Py_ssize_t = 0
+    if p[i] == 45 and end - i == 2 and p[i + 1] == 49:
+        return -1
+    if i == end or end - i > 12:
+        raise ReplyError("a length is missing or too long")
+    while i < end:
+        if not 48 <= p[i] <= 57:
+            raise ReplyError("a length is not a number")
+        value = value * 10 + (p[i] - 48)
+        i += 1
+    return value
+
+
+@cython.cclass
+class RespParser(ReplyParser):
+    """Cuts redis replies. `open` counts the values that the unfinished reply still lacks."""
+
+    @cython.cfunc
+    @cython.exceptval(-2, check=False)
+    def scan(self, p: cython.p_uchar, start: cython.Py_ssize_t, n: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        i: cython.Py_ssize_t = start + self.position
+        left: cython.Py_ssize_t = self.open if self.open else 1
+        e: cython.Py_ssize_t
+        size: cython.Py_ssize_t
+        kind: cython.uchar
+        self.position = 0
+        self.open = 0
+        while left:
+            e = i + 1
+            while e < n and p[e] != 10:
+                e += 1
+            if e >= n:
+                if e - i > MAX_LINE_BYTES:
+                    raise ReplyError("a line has no end")
+                if i < n and p[i] not in b"$+:*-_%~#,(=!|>":
+                    raise ReplyError("no redis reply begins so")
+                return self.wait_for(n - start + 1, i - start, left)
+            if p[e - 1] != 13:
+                raise ReplyError("a line does not end in CRLF")
+            kind = p[i]
+            if kind == 36 or kind == 61 or kind == 33:  # $ bulk string, = verbatim string, ! bulk error
+                size = _number(p, i + 1, e - 1)
+                if size > MAX_BULK_BYTES:
+                    raise ReplyError("a value is larger than any that redis stores")
+                if size >= 0:
+                    if e + size + 3 > n:
+                        return self.wait_for(e + size + 3 - start, i - start, left)
+                    if p[e + size + 1] != 13 or p[e + size + 2] != 10:
+                        raise ReplyError("a value does not end where its length says")
+                    e += size + 2
+                left -= 1
+            elif kind == 42 or kind == 126 or kind == 62:  # * array, ~ set, > push
+                size = _number(p, i + 1, e - 1)
+                left += size - 1 if size >= 0 else -1
+            elif kind == 37:  # % map
+                left += 2 * _number(p, i + 1, e - 1) - 1
+            elif kind == 124:  # | attribute: pairs before the value itself
+                left += 2 * _number(p, i + 1, e - 1)
+            elif kind == 43 or kind == 45 or kind == 58 or kind == 95 or kind == 35 or kind == 44 or kind == 40:
+                left -= 1  # + - : _ # , (
+            else:
+                raise ReplyError("no redis reply begins so")
+            if left > MAX_ELEMENTS:
+                raise ReplyError("an array is larger than any that redis sends")
+            i = e + 1
+        return i
