@@ -1,7 +1,7 @@
 """Which files are hot loops, and whether they run compiled.
 
-A hot loop is a file whose first line starts with `# cython:`. It is ordinary Python that Cython can also compile; the shared
-object then lies beside it and wins on import, unless HYPER_PROXY_PLAIN=1 asks for the source (hyper_proxy/plain.py).
+A hot loop is a file whose first line starts with `# cython:`. It is ordinary Python that Cython can also compile; the
+shared object then lies beside it and wins on import, unless HYPER_PROXY_PLAIN=1 asks for the source (plain.py).
 """
 
 from __future__ import annotations

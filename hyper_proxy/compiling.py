@@ -1,10 +1,10 @@
 """How `pip install` compiles the hot loops: two command classes that pyproject.toml names.
 
-All or nothing: compiled files use each other's C interfaces, so when one cannot be compiled (no compiler, no Python.h) every
-one stays plain Python, the installation succeeds, and `hyper-proxy --version` says so.
+All or nothing: compiled files use each other's C interfaces, so when one cannot be compiled (no compiler, no Python.h)
+every one stays plain Python, the installation succeeds, and `hyper-proxy --version` says so.
 
-setuptools loads this file by its path, before the package is importable. It does so for every command that is run in this
-folder, `cythonize -i FILE` too; such a command brings its own extensions and gets setuptools' ordinary behaviour.
+setuptools loads this file by its path, before the package is importable. It does so for every command that is run in
+this folder, `cythonize -i FILE` too; such a command brings its own extensions and gets the ordinary behaviour.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """HYPER_PROXY_PLAIN=1: run the hot loops from their source although compiled ones lie beside them.
 
-For debugging, profiling, and for proving that both forms do the same. Must be installed before the first hot loop is imported.
+For debugging, profiling, and for proving that both forms do the same. Installed before the first hot loop is imported.
 """
 
 from __future__ import annotations
