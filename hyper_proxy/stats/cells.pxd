@@ -1,3 +1,7 @@
+cimport cython
+
+
+@cython.final
 cdef class Cells:
     cdef readonly tuple names
     cdef long long[24] values

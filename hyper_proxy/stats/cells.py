@@ -12,6 +12,7 @@ import cython
 MOST = 24  # cells.pxd repeats the number
 
 
+@cython.final
 @cython.cclass
 class Cells:
     """Counters and gauges of one place (an instance, a node); they start at 0."""

@@ -1,3 +1,7 @@
+cimport cython
+
+
+@cython.final
 cdef class Histogram:
     cdef readonly unsigned long long sum_us
     cdef unsigned long long[376] cells

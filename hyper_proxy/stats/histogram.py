@@ -16,6 +16,7 @@ LONGEST_US = 100_000_000  # whatever took longer counts as this
 CELLS = 376  # the cell of LONGEST_US is the last one; histogram.pxd repeats the number
 
 
+@cython.final
 @cython.cclass
 class Histogram:
     """Counts by cell, and the sum of all that was added (`sum_us`)."""
