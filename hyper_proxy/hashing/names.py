@@ -1,0 +1,39 @@
+"""The names under which servers take part in a ring. They decide every point, so they must be those of the system replaced.
+
+An alias stands for the address everywhere: it is what keeps a ring stable when a server moves to another address.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+MEMCACHE_PORT = 11211  # libmemcached, and after it twemproxy, leaves this port out of a name
+
+
+class Server(Protocol):
+    """What placement needs to know about a server; the configuration's Server has it."""
+
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def weight(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+
+
+def ring_name(server: Server) -> str:
+    """twemproxy's and libmemcached's: alias, else `host:port` without port 11211, else the unix path and a colon."""
+    if server.name:
+        return server.name
+    if server.path:
+        return f"{server.path}:"
+    return server.host if server.port == MEMCACHE_PORT else f"{server.host}:{server.port}"
+
+
+def full_name(server: Server) -> str:
+    """Alias, else `host:port` whatever the port, else the unix path."""
+    return server.name or server.path or f"{server.host}:{server.port}"
