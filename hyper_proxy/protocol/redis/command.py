@@ -32,7 +32,7 @@ class Command:
     arity         as in redis: the exact number of words, or minus the least number
     first, last, step   positions of the keys as in redis (0: none); `last` may count from the end
     find_keys     None, or a function (argv: list[bytes]) -> list[int] that finds keys which are not at fixed places
-    blocks        for BLOCK: None (always), or a function (argv) -> bool; when it says no, the request is a SAME_SHARD one
+    blocks        for BLOCK: None (always), or a function (argv) -> bool; where it says no, it is a SAME_SHARD request
     outside       None, or a function (argv) -> bool: does the request read keys that it does not name (SORT with BY)?
                   Such a request cannot be served over more than one shard.
     klass         READ, IDEMPOTENT, WRITE or ADMIN

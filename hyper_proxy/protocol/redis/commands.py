@@ -1,7 +1,7 @@
 """The command table: every command of redis 7.0, what it is and what the proxy does with it.
 
-The facts are commands.json, written by scripts/gen_commands from a running server; the decisions are treatments.py; the places
-of moving keys are keyspec.py. Here they become rows. docs/redis-commands.md is made from the same table.
+The facts are commands.json, written by scripts/gen_commands from a running server; the decisions are treatments.py; the
+places of moving keys are keyspec.py. Here they become rows. docs/redis-commands.md is made from the same table.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Where the keys are, in the commands that do not have them at fixed places.
 
-Each function takes the words of a request, the command's name first, and gives the positions of its keys in rising order.
-A request whose words are malformed gives the keys that are certain, perhaps none: any node then words the error as redis
-does. The rules are those of redis 7.0 (its COMMAND GETKEYS); tests compare every one with a real server.
+Each function takes the words of a request, the command's name first, and gives the positions of its keys in rising
+order. A request whose words are malformed gives the keys that are certain, perhaps none: any node then words the error
+as redis does. The rules are those of redis 7.0 (its COMMAND GETKEYS); tests compare every one with a real server.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ FindKeys = Callable[[list[bytes]], list[int]]
 
 
 def numkeys(count_at: int, *, target: int = 0) -> FindKeys:
-    """Finder for `... numkeys key [key ...] ...`: the number is at `count_at`; `target` is the place of a key before it."""
+    """Finder for `... numkeys key [key ...] ...`: the number is at `count_at`, a key before it at `target`."""
 
     def find(argv: list[bytes]) -> list[int]:
         head = [target] if target else []
@@ -68,7 +68,7 @@ _SORT_OPTIONS = {b"limit": 2, b"get": 1, b"by": 1}
 
 
 def sort(argv: list[bytes]) -> list[int]:
-    """SORT: the list and, with STORE, the destination (the last one counts). Patterns of BY and GET name no certain key."""
+    """SORT: the list and, with STORE, the destination (the last counts). Patterns of BY and GET name no certain key."""
     target = 0
     at = 2
     while at < len(argv):
@@ -83,7 +83,7 @@ def sort(argv: list[bytes]) -> list[int]:
 def sort_outside(argv: list[bytes]) -> bool:
     """Does this SORT read keys that it does not name: BY or GET with a `*` in the pattern?
 
-    Such keys may lie on any shard, and a server would take those it does not hold as absent: a wrong answer without an error.
+    Such keys may lie on any shard, and a server takes those it does not hold as absent: a wrong answer, no error.
     """
     at = 2
     while at + 1 < len(argv):

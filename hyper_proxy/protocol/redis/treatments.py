@@ -1,7 +1,7 @@
 """What the proxy does with each command: decided by hand, by name (`client|setname` is a subcommand).
 
-Every command of commands.json has exactly one place here; a test holds the two together. The reasons that a refused command
-gives are at its row, and the client reads them.
+Every command of commands.json has exactly one place here; a test holds the two together. The reason why a command is
+refused stands at its row, and the client reads it.
 """
 
 from __future__ import annotations
@@ -26,24 +26,26 @@ PLAIN: tuple[tuple[int, str], ...] = (
     (
         SINGLE,
         """
-        append bitcount bitfield bitfield_ro bitpos decr decrby dump expire expireat expiretime geoadd geodist geohash geopos
-        georadius_ro georadiusbymember_ro geosearch get getbit getdel getex getrange getset hdel hexists hget hgetall hincrby
-        hincrbyfloat hkeys hlen hmget hmset hrandfield hscan hset hsetnx hstrlen hvals incr incrby incrbyfloat lindex linsert
-        llen lpop lpos lpush lpushx lrange lrem lset ltrim memory|usage move object|encoding object|freq object|idletime
-        object|refcount persist pexpire pexpireat pexpiretime pfadd psetex pttl restore rpop rpush rpushx sadd scard set setbit
-        setex setnx setrange sismember smembers smismember spop srandmember srem sscan strlen substr ttl type xack xadd
-        xautoclaim xclaim xdel xgroup|create xgroup|createconsumer xgroup|delconsumer xgroup|destroy xgroup|setid
-        xinfo|consumers xinfo|groups xinfo|stream xlen xpending xrange xrevrange xsetid xtrim zadd zcard zcount zincrby
-        zlexcount zmscore zpopmax zpopmin zrandmember zrange zrangebylex zrangebyscore zrank zrem zremrangebylex
-        zremrangebyrank zremrangebyscore zrevrange zrevrangebylex zrevrangebyscore zrevrank zscan zscore
+        append bitcount bitfield bitfield_ro bitpos decr decrby dump expire expireat expiretime geoadd geodist geohash
+        geopos georadius_ro georadiusbymember_ro geosearch get getbit getdel getex getrange getset hdel hexists hget
+        hgetall hincrby hincrbyfloat hkeys hlen hmget hmset hrandfield hscan hset hsetnx hstrlen hvals incr incrby
+        incrbyfloat lindex linsert llen lpop lpos lpush lpushx lrange lrem lset ltrim memory|usage move
+        object|encoding object|freq object|idletime object|refcount persist pexpire pexpireat pexpiretime pfadd psetex
+        pttl restore rpop rpush rpushx sadd scard set setbit setex setnx setrange sismember smembers smismember spop
+        srandmember srem sscan strlen substr ttl type xack xadd xautoclaim xclaim xdel xgroup|create
+        xgroup|createconsumer xgroup|delconsumer xgroup|destroy xgroup|setid xinfo|consumers xinfo|groups xinfo|stream
+        xlen xpending xrange xrevrange xsetid xtrim zadd zcard zcount zincrby zlexcount zmscore zpopmax zpopmin
+        zrandmember zrange zrangebylex zrangebyscore zrank zrem zremrangebylex zremrangebyrank zremrangebyscore
+        zrevrange zrevrangebylex zrevrangebyscore zrevrank zscan zscore
         """,
     ),
     (
         SAME_SHARD,
         """
-        bitop copy eval eval_ro evalsha evalsha_ro fcall fcall_ro georadius georadiusbymember geosearchstore lcs lmove lmpop
-        msetnx pfcount pfmerge rename renamenx rpoplpush sdiff sdiffstore sinter sintercard sinterstore smove sort sort_ro
-        sunion sunionstore zdiff zdiffstore zinter zintercard zinterstore zmpop zrangestore zunion zunionstore
+        bitop copy eval eval_ro evalsha evalsha_ro fcall fcall_ro georadius georadiusbymember geosearchstore lcs lmove
+        lmpop msetnx pfcount pfmerge rename renamenx rpoplpush sdiff sdiffstore sinter sintercard sinterstore smove
+        sort sort_ro sunion sunionstore zdiff zdiffstore zinter zintercard zinterstore zmpop zrangestore zunion
+        zunionstore
         """,
     ),
     (ANY, "function|dump function|list"),
@@ -52,11 +54,12 @@ PLAIN: tuple[tuple[int, str], ...] = (
         LOCAL,
         """
         acl acl|cat acl|help acl|whoami asking client client|getname client|getredir client|help client|id client|info
-        client|no-evict client|no-touch client|setinfo client|setname client|tracking client|trackinginfo cluster cluster|help
-        command command|count command|docs command|getkeys command|getkeysandflags command|help command|info command|list
-        config config|get config|help debug echo function function|help info latency latency|help lolwut memory memory|help
-        module module|help module|list object object|help ping pubsub pubsub|help readonly readwrite role script script|help
-        slowlog slowlog|help time xgroup xgroup|help xinfo xinfo|help
+        client|no-evict client|no-touch client|setinfo client|setname client|tracking client|trackinginfo cluster
+        command command|count command|docs command|getkeys command|getkeysandflags command|help
+        command|info command|list config config|get config|help debug echo function function|help info latency
+        latency|help lolwut memory memory|help module module|help module|list object object|help ping pubsub
+        pubsub|help readonly readwrite role script script|help slowlog slowlog|help time xgroup xgroup|help xinfo
+        xinfo|help
         """,
     ),
     (SESSION, "auth client|reply discard exec hello multi quit reset select unwatch watch"),
@@ -74,8 +77,8 @@ SPLIT_BY: dict[str, str] = {
     "unlink": "sum",
 }
 
-# Sent to every node; the reducer (reducers.REDUCERS) makes one reply of theirs. Functions and scripts are code that each node
-# must have; to load one is as powerful as to flush them, so neither asks for leave. What deletes data does.
+# Sent to every node; the reducer (reducers.REDUCERS) makes one reply of theirs. Functions and scripts are code that
+# each node must have; to load one is as powerful as to flush them, so neither asks for leave. What deletes data does.
 ALL_BY: dict[str, str] = {
     "dbsize": "sum",
     "flushall": "all_ok",
@@ -111,11 +114,12 @@ _REPLICATION = "replication is between servers; a client of the proxy is no repl
 _USERS = "users and passwords of the proxy are in its configuration"
 _CLIENTS = "clients are spread over several workers; see /stats of the proxy"
 _TIMES = "each server keeps its own measurements; ask that server itself, or see /stats of the proxy"
-# Word for word what a server without cluster mode says: cluster clients look for it, and then take us for a plain server.
+# Word for word what a server without cluster mode says: cluster clients look for it and take us for a plain server.
 _CLUSTER = "This instance has cluster support disabled"
 
 REFUSED_BECAUSE: tuple[tuple[str, str], ...] = (
-    (_NODES, "memory|doctor memory|malloc-stats memory|purge memory|stats module|load module|loadex module|unload shutdown"),
+    (_NODES, "memory|doctor memory|malloc-stats memory|purge memory|stats"),
+    (_NODES, "module|load module|loadex module|unload shutdown"),
     (_PERSISTENCE, "bgrewriteaof bgsave lastsave save"),
     (_REPLICATION, "failover psync replconf replicaof slaveof sync"),
     (
@@ -130,10 +134,11 @@ REFUSED_BECAUSE: tuple[tuple[str, str], ...] = (
     (
         _CLUSTER,
         """
-        cluster|addslots cluster|addslotsrange cluster|bumpepoch cluster|count-failure-reports cluster|countkeysinslot
-        cluster|delslots cluster|delslotsrange cluster|failover cluster|flushslots cluster|forget cluster|getkeysinslot
-        cluster|info cluster|keyslot cluster|links cluster|meet cluster|myid cluster|nodes cluster|replicas cluster|replicate
-        cluster|reset cluster|saveconfig cluster|set-config-epoch cluster|setslot cluster|shards cluster|slaves cluster|slots
+        cluster|addslots cluster|addslotsrange cluster|bumpepoch cluster|count-failure-reports
+        cluster|countkeysinslot cluster|delslots cluster|delslotsrange cluster|failover cluster|flushslots
+        cluster|forget cluster|getkeysinslot cluster|help cluster|info cluster|keyslot cluster|links cluster|meet
+        cluster|myid cluster|nodes cluster|replicas cluster|replicate cluster|reset cluster|saveconfig
+        cluster|set-config-epoch cluster|setslot cluster|shards cluster|slaves cluster|slots
         """,
     ),
     ("keys are not tracked, so client-side caching cannot be switched on", "client|caching"),
@@ -151,13 +156,13 @@ ADDED: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
     "client|no-touch": (3, ("noscript", "loading", "stale"), ("@slow", "@connection")),
 }
 
-# Writes that end in the same state when they are sent twice, whatever their options. A repeated one may count less.
-IDEMPOTENT_WRITES = frozenset(
-    """
-    del expireat geoadd hdel hmset hset lset mset persist pexpireat pfadd pfmerge psetex sadd sdiffstore set setbit setex
-    setrange sinterstore srem sunionstore unlink xack xdel xgroup|destroy xgroup|setid zrem
-    """.split()
-)
+# Writes that leave the same state behind when they are sent twice. What the second one says of the state before it (how
+# many were new, SET's GET and NX) may differ from what the first one said.
+_IDEMPOTENT = """
+    del expireat geoadd hdel hmset hset lset mset persist pexpireat pfadd pfmerge psetex sadd sdiffstore set setbit
+    setex setrange sinterstore srem sunionstore unlink xack xdel xgroup|destroy xgroup|setid zrem
+"""
+IDEMPOTENT_WRITES = frozenset(_IDEMPOTENT.split())
 
 
 def _table() -> dict[str, Decision]:
