@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """A fixed row of counters and gauges, addressed by number.
 
-On the request's path:      from cython.cimports.hyper_proxy.stats.cells import Cells
+On the request's path:      from hyper_proxy.stats.cells cimport Cells             (in the user's .pxd)
+                            cdef Cells cells
                             cells.add(index, n)                   # a C call when compiled; n may be negative for a gauge
 
 The numbers are the positions of the names in table.py; table.py names them as constants.
@@ -38,5 +39,4 @@ class Cells:
 
     def snapshot(self) -> dict:
         """{name: value} of every cell."""
-        index: cython.Py_ssize_t
         return {self.names[index]: self.values[index] for index in range(len(self.names))}

@@ -1,12 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Latencies of one kind, 1 microsecond to 100 seconds, counted in cells that are at most 1/16 wide.
 
-The cells are log-linear: 0..15 us have a cell each, above that every power of two is cut into 16. Adding is a few shifts
-and one integer addition; histograms of many workers merge by adding cell to cell, which percentiles do not (merge.py).
+The cells are log-linear: 0..15 us have a cell each, above that every power of two is cut into 16. Adding is a few
+shifts and one integer addition; histograms of many workers merge by adding cell to cell, which percentiles do not (merge.py).
 
-On the request's path:      from cython.cimports.hyper_proxy.stats.histogram import Histogram
-                            histogram.add(microseconds)           # a C call when compiled
-                            histogram.add(microseconds, n)        # n requests that took the same time
+On the request's path:      from hyper_proxy.stats.histogram cimport Histogram     (in the user's .pxd)
+                            cdef Histogram latency
+                            latency.add(microseconds)             # a C call when compiled
+                            latency.add(microseconds, n)          # n requests that took the same time
 """
 
 import cython
@@ -43,7 +44,6 @@ class Histogram:
 
     def counts(self) -> list:
         """[[cell, count], ...] of the cells that are not empty, lowest first."""
-        cell: cython.Py_ssize_t
         return [[cell, self.cells[cell]] for cell in range(CELLS) if self.cells[cell]]
 
     def snapshot(self) -> dict:

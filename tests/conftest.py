@@ -1,0 +1,73 @@
+"""Fixtures; what they are made of lives in tests/kit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kit import servers
+from tests.kit.fleet import Fleet
+from tests.kit.servers import Running
+
+
+@pytest.fixture(scope="session")
+def _redis_trio() -> Iterator[list[Running]]:
+    nodes = [servers.redis_server() for _ in range(3)]
+    yield nodes
+    for node in nodes:
+        node.stop()
+
+
+@pytest.fixture(scope="session")
+def _memcached_trio() -> Iterator[list[Running]]:
+    nodes = [servers.memcached() for _ in range(3)]
+    yield nodes
+    for node in nodes:
+        node.stop()
+
+
+@pytest.fixture
+def redis_nodes(_redis_trio: list[Running]) -> list[Running]:
+    """Three empty redis-servers, the same processes in all tests: not to be killed or frozen."""
+    for node in _redis_trio:
+        servers.flush_redis(node)
+    return _redis_trio
+
+
+@pytest.fixture
+def memcached_nodes(_memcached_trio: list[Running]) -> list[Running]:
+    """Three empty memcacheds, the same processes in all tests: not to be killed or frozen."""
+    for node in _memcached_trio:
+        servers.flush_memcached(node)
+    return _memcached_trio
+
+
+@pytest.fixture
+def own() -> Iterator[Callable[[Running], Running]]:
+    """`own(redis_server())`: a server of this test alone, stopped at its end."""
+    mine: list[Running] = []
+
+    def keep(server: Running) -> Running:
+        mine.append(server)
+        return server
+
+    yield keep
+    for server in mine:
+        server.stop()
+
+
+@pytest.fixture
+def start_fleet(tmp_path: Path) -> Iterator[Callable[[str], Fleet]]:
+    """`start_fleet(config)`: a fleet that is ready, stopped at the test's end."""
+    fleets: list[Fleet] = []
+
+    def start(config: str) -> Fleet:
+        fleet = Fleet(config, tmp_path)
+        fleets.append(fleet)
+        return fleet
+
+    yield start
+    for fleet in fleets:
+        fleet.stop()

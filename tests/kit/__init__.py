@@ -1,0 +1,1 @@
+"""What tests are made of: real servers, fakes that misbehave, fleets, clients, waiting without sleeping."""

@@ -1,0 +1,124 @@
+"""Real storage servers, and twemproxy, on free ports: started, frozen, killed and stopped by pid."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+from types import TracebackType
+
+from tests.kit.ports import accepts, free_port
+from tests.kit.wait import wait_for
+
+PACKAGES = {"redis-server": "redis-server", "memcached": "memcached", "nutcracker": "nutcracker"}
+
+
+class Running:
+    """A server process that answers on 127.0.0.1:port, and on a unix socket when `path` is not empty."""
+
+    def __init__(self, command: list[str], port: int, path: str = "") -> None:
+        program = shutil.which(command[0])
+        if program is None:
+            raise FileNotFoundError(f"{command[0]} is missing: apt-get install {PACKAGES[command[0]]}")
+        self.command = [program, *command[1:]]
+        self.port = port
+        self.path = path
+        self.start()
+
+    @property
+    def address(self) -> str:
+        """As it stands in a `servers` list."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """Of the process that runs now."""
+        return self.process.pid
+
+    def start(self) -> None:
+        """Start it (again, on the same port) and wait until it accepts."""
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(self.answers, f"{self.command[0]} accepts on port {self.port}")
+
+    def answers(self) -> bool:
+        """Does it accept? AssertionError when it has ended instead."""
+        assert self.process.poll() is None, f"{' '.join(self.command)} ended with {self.process.returncode}"
+        return accepts(self.port) and (not self.path or Path(self.path).exists())
+
+    def freeze(self) -> None:
+        """SIGSTOP: it accepts connections and never answers."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """SIGCONT."""
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """SIGKILL: its connections are reset, its port refuses."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> None:
+        """End it in good order, frozen or not."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.thaw()
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def ask(self, request: bytes, enough: bytes = b"\n") -> bytes:
+        """Send raw bytes on a new connection and read until `enough` was seen."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=5) as sock:
+            sock.sendall(request)
+            reply = b""
+            while enough not in reply:
+                data = sock.recv(65536)
+                assert data, f"closed after {reply!r}"
+                reply += data
+            return reply
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        self.stop()
+
+
+def redis_server(*options: str, path: str = "") -> Running:
+    """A redis-server that keeps everything in memory; `path`: listens on this unix socket too."""
+    port = free_port()
+    unix = ["--unixsocket", path] if path else []
+    in_memory = ["--save", "", "--appendonly", "no", "--dir", tempfile.gettempdir()]
+    listen = ["--port", str(port), "--bind", "127.0.0.1", *unix]
+    return Running(["redis-server", *listen, *in_memory, *options], port, path)
+
+
+def memcached(*options: str) -> Running:
+    """A memcached with one thread and 64 MB."""
+    port = free_port()
+    user = ["-u", "root"] if os.geteuid() == 0 else []
+    return Running(["memcached", "-l", "127.0.0.1", "-p", str(port), "-U", "0", "-t", "1", *user, *options], port)
+
+
+def nutcracker(pools: str, folder: Path) -> Running:
+    """A twemproxy with these pools (YAML); `{port}` in it becomes the port on which it is reached."""
+    port, stats = free_port(), free_port()
+    file = folder / f"nutcracker-{port}.yml"
+    file.write_text(pools.replace("{port}", str(port)))
+    return Running(["nutcracker", "-c", str(file), "-s", str(stats), "-a", "127.0.0.1", "-v", "0"], port)
+
+
+def flush_redis(server: Running) -> None:
+    """Empty it."""
+    assert server.ask(b"FLUSHALL\r\n") == b"+OK\r\n"
+
+
+def flush_memcached(server: Running) -> None:
+    """Empty it."""
+    assert server.ask(b"flush_all\r\n") == b"OK\r\n"
