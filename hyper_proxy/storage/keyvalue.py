@@ -1,0 +1,271 @@
+"""What a key-value storage is, whatever front speaks to it: the value model and the interface.
+
+A value is bytes with flags (memcache's 32-bit number, 0 when redis wrote it), a time of expiry, and a version that
+grows with every write (memcache's cas). Three verbs carry everything: read many, put many, and `update`, an atomic
+read-change-write whose change is a pure function. The named verbs are written with `update`; a storage that has one
+of them natively overrides it. Where the protocols disagree there are two verbs, never a guess: `incr_signed` is
+redis', `incr_unsigned` is memcached's.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
+
+from hyper_proxy.common.errors import ClientError
+from hyper_proxy.storage.numbers import INT64_MAX, INT64_MIN, parse_int64, parse_uint64_prefix, step_uint64
+
+T = TypeVar("T")
+
+EXPIRED = 1.0  # a time of expiry long past: the item is gone at once
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A live value as it was read; `expires_at` is in unix seconds, None for never."""
+
+    value: bytes
+    flags: int
+    expires_at: float | None
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """An edit: the key gets this value and a new version."""
+
+    value: bytes
+    flags: int = 0
+    expires_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """An edit: the key keeps value and version and gets another time of expiry."""
+
+    expires_at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """An edit: the key goes."""
+
+
+REMOVE = Remove()
+
+Edit = Put | Expire | Remove | None  # None: the key stays as it is
+Change = Callable[[list[Item | None]], tuple[Sequence[Edit], T]]
+
+
+class Mode(Enum):
+    """On which condition `store` stores."""
+
+    SET = "always"
+    ADD = "only when the key is absent"
+    REPLACE = "only when the key is there"
+    CAS = "only when the key is there with the given version"
+
+
+class Outcome(Enum):
+    """What `store` did; the words are memcached's."""
+
+    STORED = b"STORED"
+    NOT_STORED = b"NOT_STORED"  # ADD or REPLACE: the condition did not hold
+    EXISTS = b"EXISTS"  # CAS: another version is there
+    NOT_FOUND = b"NOT_FOUND"  # CAS: no such key
+
+
+class NotANumber(ClientError):
+    """Arithmetic on a value that is not a number of the kind asked for; each front words it in its own way."""
+
+    def __init__(self) -> None:
+        super().__init__("the value is not a number")
+
+
+class NumberOverflow(ClientError):
+    """Arithmetic whose result does not fit into the numbers of the front."""
+
+    def __init__(self) -> None:
+        super().__init__("the result is out of range")
+
+
+def keep_all(count: int) -> list[Edit]:
+    """The edits that change nothing."""
+    return [None] * count
+
+
+class KeyValue(ABC):
+    """One key space. Every verb is atomic, blocks the calling greenlet only, and may raise BackendError."""
+
+    kind: str  # the storage's name in the configuration
+
+    # ---- what a storage must have
+
+    @abstractmethod
+    def get_many(self, keys: Sequence[bytes]) -> list[Item | None]:
+        """The live items by position, all of one moment; None where there is none."""
+
+    @abstractmethod
+    def update(self, keys: Sequence[bytes], change: Change[T]) -> tuple[T, tuple[int, ...]]:
+        """Read `keys`, give their items to `change`, apply the edits it returns (one a key, in order), all or nothing.
+
+        `change` must be pure and quick, since it runs while the keys are locked, and may run again; what it raises
+        undoes everything and reaches the caller. Returns its result and the version that each Put got (0: no Put).
+        """
+
+    @abstractmethod
+    def put_many(self, entries: Sequence[tuple[bytes, Put]]) -> None:
+        """Put every entry, all or nothing; of a key that is named twice the last value stays."""
+
+    @abstractmethod
+    def count(self) -> int:
+        """The number of live keys."""
+
+    @abstractmethod
+    def scan(self, cursor: int, limit: int) -> tuple[int, list[bytes]]:
+        """At most `limit` live keys from `cursor` (0 starts), and the next cursor, 0 at the end.
+
+        A key that is there all the while is returned at least once.
+        """
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Remove every key. Versions go on growing."""
+
+    # ---- whole values
+
+    def store(self, key: bytes, value: bytes, flags: int = 0, expires_at: float | None = None, mode: Mode = Mode.SET,
+              version: int = 0) -> Outcome:
+        """Put the value if `mode` allows it; `version` matters to CAS only."""
+
+        def change(items: list[Item | None]) -> tuple[Sequence[Edit], Outcome]:
+            refusal = refuse(items[0], mode, version)
+            return ([None], refusal) if refusal else ([Put(value, flags, expires_at)], Outcome.STORED)
+
+        return self.update([key], change)[0]
+
+    def put_many_if_absent(self, entries: Sequence[tuple[bytes, Put]]) -> bool:
+        """Put every entry if not one of their keys is there; says whether it did."""
+
+        def change(items: list[Item | None]) -> tuple[Sequence[Edit], bool]:
+            if any(items):
+                return keep_all(len(items)), False
+            return [put for _, put in entries], True
+
+        return self.update([key for key, _ in entries], change)[0]
+
+    def delete_many(self, keys: Sequence[bytes]) -> int:
+        """Remove the keys; the number of those that were there, each counted once."""
+
+        def change(items: list[Item | None]) -> tuple[Sequence[Edit], int]:
+            return [REMOVE if item else None for item in items], sum(1 for item in items if item)
+
+        return self.update(list(dict.fromkeys(keys)), change)[0]
+
+    def append(self, key: bytes, data: bytes, *, create: bool) -> int | None:
+        """Put `data` behind the value, which keeps flags and expiry: its new length, or None when there is none.
+
+        With `create` (redis) an absent key counts as an empty value; without (memcache) it stays absent.
+        """
+        return self._join(key, lambda value: value + data, create)
+
+    def prepend(self, key: bytes, data: bytes) -> int | None:
+        """As `append`, before the value; never creates."""
+        return self._join(key, lambda value: data + value, False)
+
+    def _join(self, key: bytes, join: Callable[[bytes], bytes], create: bool) -> int | None:
+        def change(items: list[Item | None]) -> tuple[Sequence[Edit], int | None]:
+            item = items[0]
+            if item is None and not create:
+                return [None], None
+            put = replaced(item, join(item.value if item else b""))
+            return [put], len(put.value)
+
+        return self.update([key], change)[0]
+
+    # ---- numbers
+
+    def incr_signed(self, key: bytes, delta: int) -> int:
+        """redis' arithmetic: signed 64 bits, an absent key is 0, the text is rewritten in its shortest form.
+
+        Raises NotANumber, and NumberOverflow when the sum does not fit.
+        """
+
+        def change(items: list[Item | None]) -> tuple[Sequence[Edit], int]:
+            item = items[0]
+            number = parse_int64(item.value) if item else 0
+            if number is None:
+                raise NotANumber
+            total = number + delta
+            if not INT64_MIN <= total <= INT64_MAX:
+                raise NumberOverflow
+            return [replaced(item, b"%d" % total)], total
+
+        return self.update([key], change)[0]
+
+    def incr_unsigned(self, key: bytes, delta: int) -> int | None:
+        """memcached's arithmetic: unsigned 64 bits, None when absent, incr wraps, decr (delta < 0) stops at 0.
+
+        The text is changed in place: a number that gets shorter is padded with spaces on the right. Raises NotANumber.
+        """
+
+        def change(items: list[Item | None]) -> tuple[Sequence[Edit], int | None]:
+            item = items[0]
+            if item is None:
+                return [None], None
+            put, number = counted(item, delta)
+            return [put], number
+
+        return self.update([key], change)[0]
+
+    # ---- times of expiry
+
+    def expire_many(self, keys: Sequence[bytes], expires_at: float | None) -> list[Item | None]:
+        """Give the keys that are there a new time of expiry (None: never); the items as they were, by position."""
+
+        def change(items: list[Item | None]) -> tuple[Sequence[Edit], list[Item | None]]:
+            return [Expire(expires_at) if item else None for item in items], items
+
+        return self.update(keys, change)[0]
+
+    def persist(self, key: bytes) -> bool:
+        """Take the time of expiry away; says whether there was one."""
+
+        def change(items: list[Item | None]) -> tuple[Sequence[Edit], bool]:
+            timed = items[0] is not None and items[0].expires_at is not None
+            return [Expire(None) if timed else None], timed
+
+        return self.update([key], change)[0]
+
+
+# ---- pure pieces that changes are made of
+
+
+def refuse(item: Item | None, mode: Mode, version: int) -> Outcome | None:
+    """Why `mode` forbids to store over `item`, or None when it allows it."""
+    if mode is Mode.ADD:
+        return Outcome.NOT_STORED if item else None
+    if mode is Mode.REPLACE:
+        return None if item else Outcome.NOT_STORED
+    if mode is Mode.CAS:
+        if item is None:
+            return Outcome.NOT_FOUND
+        return None if item.version == version else Outcome.EXISTS
+    return None
+
+
+def replaced(item: Item | None, value: bytes) -> Put:
+    """The edit that gives `item` another value and leaves flags and expiry as they are."""
+    return Put(value, item.flags, item.expires_at) if item else Put(value)
+
+
+def counted(item: Item, delta: int) -> tuple[Put, int]:
+    """The edit of memcached's arithmetic on `item`, and the new number; raises NotANumber."""
+    number = parse_uint64_prefix(item.value)
+    if number is None:
+        raise NotANumber
+    total = step_uint64(number, delta)
+    return replaced(item, (b"%d" % total).ljust(len(item.value))), total

@@ -1,0 +1,266 @@
+"""The embedded storage: one SQLite file that all worker processes of an instance share.
+
+                        greenlets of this worker
+                           | work functions, one at a time
+                        the storage's own thread -- one connection -- file.db (WAL) -- other workers
+
+SQLite calls block, so they run in one thread beside the event loop, and other clients go on. A write is one
+IMMEDIATE transaction: it holds the file's write lock from its first read, so a read-change-write is atomic across
+workers. The version of a row is its AUTOINCREMENT row id, which SQLite never gives twice; every Put is a new row, so
+versions grow across workers and restarts. A row whose time is over is invisible at once and removed later, a few
+with every few writes.
+
+Format: https://www.sqlite.org/fileformat2.html; `application_id` marks the file as ours, `user_version` is the
+schema's.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar, cast
+
+from gevent.threadpool import ThreadPool
+
+from hyper_proxy.common.errors import BackendError, HyperProxyError
+from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Put, Remove
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+
+BUSY_S = 2.0  # the longest wait for the file's write lock, and for a turn in the thread
+SWEEP_EVERY = 16  # writes between two sweeps of expired rows ...
+SWEEP_ROWS = 64  # ... and the most rows of one: four times what can have been written since, so the backlog shrinks
+APPLICATION_ID = 0x48507831  # "HPx1"
+SCHEMA_VERSION = 1
+WAL_RETRY_S = 0.01
+
+_SCHEMA = (
+    "CREATE TABLE item ("
+    " version INTEGER PRIMARY KEY AUTOINCREMENT, key BLOB NOT NULL UNIQUE, value BLOB NOT NULL,"
+    " flags INTEGER NOT NULL, expires_at REAL)",
+    "CREATE INDEX item_expiry ON item (expires_at) WHERE expires_at IS NOT NULL",
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {SCHEMA_VERSION}",
+)
+_LIVE = "(expires_at IS NULL OR expires_at > ?)"
+_READ = f"SELECT value, flags, expires_at, version FROM item WHERE key = ? AND {_LIVE}"
+_PUT = "INSERT OR REPLACE INTO item (key, value, flags, expires_at) VALUES (?, ?, ?, ?)"
+_EXPIRE = "UPDATE item SET expires_at = ? WHERE key = ?"
+_REMOVE = "DELETE FROM item WHERE key = ?"
+_COUNT = f"SELECT count(*) FROM item WHERE {_LIVE}"
+_SCAN = f"SELECT version, key FROM item WHERE version > ? AND {_LIVE} ORDER BY version LIMIT ?"
+_SWEEP = "DELETE FROM item WHERE version IN (SELECT version FROM item WHERE expires_at <= ? LIMIT ?)"
+
+# SQLite's primary result codes -> BackendError.kind and what to tell. https://www.sqlite.org/rescode.html
+_FAILURES: dict[int, tuple[str, str]] = {
+    sqlite3.SQLITE_BUSY: ("locked", "another process keeps it locked"),
+    sqlite3.SQLITE_LOCKED: ("locked", "another process keeps it locked"),
+    sqlite3.SQLITE_FULL: ("full", "the disk or the file is full"),
+    sqlite3.SQLITE_CORRUPT: ("broken", "the file is damaged"),
+    sqlite3.SQLITE_NOTADB: ("broken", "the file is not an SQLite database"),
+    sqlite3.SQLITE_CANTOPEN: ("unwritable", "the file cannot be opened"),
+    sqlite3.SQLITE_READONLY: ("unwritable", "the file may not be written"),
+    sqlite3.SQLITE_PERM: ("unwritable", "the file may not be written"),
+    sqlite3.SQLITE_TOOBIG: ("size", "the value is larger than SQLite allows"),
+    sqlite3.SQLITE_IOERR: ("io", "reading or writing the file failed"),
+}
+_OTHER_FAILURE = ("io", "SQLite failed")
+
+
+class SqliteStorage(KeyValue):
+    """The key space in the file at `path`, for one worker process: open it after the fork, in the worker."""
+
+    kind = "sqlite"
+
+    def __init__(self, instance_name: str, path: str, busy_s: float = BUSY_S) -> None:
+        self.instance_name = instance_name
+        self.path = path
+        self.busy_s = busy_s
+        self._pool: ThreadPool | None = None
+        self._connection: sqlite3.Connection | None = None  # touched by the pool's one thread only
+        self._writes = 0
+
+    def open(self) -> None:
+        """Open the file, and make it and its folder if absent. Raises BackendError when it can't be used."""
+        self._pool = ThreadPool(1)
+        try:
+            self._call(self._connect)
+        except HyperProxyError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Finish what runs, close the file and end the thread. Closing twice is harmless."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.spawn(self._disconnect).get()
+            pool.kill()
+
+    # ---- verbs
+
+    def get_many(self, keys: Sequence[bytes]) -> list[Item | None]:
+        def work(connection: sqlite3.Connection) -> list[Item | None]:
+            connection.execute("BEGIN")  # one snapshot for all keys
+            now = time.time()
+            items = [_read(connection, key, now) for key in keys]
+            connection.execute("COMMIT")
+            return items
+
+        return self._run(work)
+
+    def update(self, keys: Sequence[bytes], change: Change[T]) -> tuple[T, tuple[int, ...]]:
+        def work(connection: sqlite3.Connection) -> tuple[T, tuple[int, ...]]:
+            connection.execute("BEGIN IMMEDIATE")
+            now = time.time()
+            edits, result = change([_read(connection, key, now) for key in keys])
+            versions = tuple(_apply(connection, key, edit) for key, edit in zip(keys, edits, strict=True))
+            self._sweep(connection, now)
+            connection.execute("COMMIT")
+            return result, versions
+
+        return self._run(work)
+
+    def put_many(self, entries: Sequence[tuple[bytes, Put]]) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("BEGIN IMMEDIATE")
+            for key, put in entries:
+                _apply(connection, key, put)
+            self._sweep(connection, time.time())
+            connection.execute("COMMIT")
+
+        self._run(work)
+
+    def count(self) -> int:
+        return self._run(lambda connection: int(connection.execute(_COUNT, (time.time(),)).fetchone()[0]))
+
+    def scan(self, cursor: int, limit: int) -> tuple[int, list[bytes]]:
+        def work(connection: sqlite3.Connection) -> tuple[int, list[bytes]]:
+            rows = connection.execute(_SCAN, (cursor, time.time(), limit)).fetchall()
+            return (rows[-1][0] if len(rows) == limit else 0), [key for _, key in rows]
+
+        return self._run(work)
+
+    def clear(self) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM item")
+
+        self._run(work)
+
+    def _sweep(self, connection: sqlite3.Connection, now: float) -> None:
+        self._writes += 1
+        if self._writes % SWEEP_EVERY == 0:
+            connection.execute(_SWEEP, (now, SWEEP_ROWS))
+
+    # ---- the thread
+
+    def _run(self, work: Work[T]) -> T:
+        def guarded() -> T:
+            connection = self._connection
+            if connection is None:
+                raise self._error("closed", "the storage is closed")
+            try:
+                return work(connection)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+        return self._call(guarded)
+
+    def _call(self, work: Callable[[], T]) -> T:
+        """Run `work` in the thread and wait; a failure comes back as a value, since the pool logs what is raised."""
+        pool = self._pool
+        if pool is None:
+            raise self._error("closed", "the storage is closed")
+        deadline = time.monotonic() + self.busy_s
+
+        def attempt() -> T | HyperProxyError:
+            if time.monotonic() > deadline:
+                return self._error("queue", f"no turn within {self.busy_s:g} s")
+            try:
+                return work()
+            except HyperProxyError as error:
+                return error
+            except sqlite3.Error as error:
+                return self._translate(error)
+            except OSError as error:
+                return self._error("unwritable", str(error))
+
+        outcome = pool.spawn(attempt).get()
+        if isinstance(outcome, HyperProxyError):
+            raise outcome
+        return cast(T, outcome)
+
+    def _connect(self) -> None:
+        Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+        # The pool has one thread, and nothing else touches the connection; the pool may replace that thread, though.
+        connection = sqlite3.connect(self.path, timeout=self.busy_s, isolation_level=None, check_same_thread=False)
+        try:
+            self._prepare(connection)
+        except (sqlite3.Error, HyperProxyError):
+            connection.close()
+            raise
+        self._connection = connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        connection.execute("BEGIN IMMEDIATE")  # several workers may find the file empty; one makes the tables
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        if not tables:
+            for statement in _SCHEMA:
+                connection.execute(statement)
+        application, version = (connection.execute(f"PRAGMA {name}").fetchone()[0]
+                                for name in ("application_id", "user_version"))
+        connection.execute("COMMIT")
+        if application != APPLICATION_ID:
+            raise self._error("broken", "the file is another program's SQLite database")
+        if version != SCHEMA_VERSION:
+            raise self._error("broken", f"the file has schema {version}, this program knows {SCHEMA_VERSION}")
+        self._switch_to_wal(connection)
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+    def _switch_to_wal(self, connection: sqlite3.Connection) -> None:
+        """Readers beside a writer. SQLite does not wait for other workers here, so this does, in the thread."""
+        deadline = time.monotonic() + self.busy_s
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if _primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(WAL_RETRY_S)
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _translate(self, error: sqlite3.Error) -> BackendError:
+        kind, what = _FAILURES.get(_primary_code(error), _OTHER_FAILURE)
+        return self._error(kind, f"{what} ({error})")
+
+    def _error(self, kind: str, detail: str) -> BackendError:
+        return BackendError(self.instance_name, self.path, kind, detail)
+
+
+def _read(connection: sqlite3.Connection, key: bytes, now: float) -> Item | None:
+    row = connection.execute(_READ, (key, now)).fetchone()
+    return Item(*row) if row else None
+
+
+def _apply(connection: sqlite3.Connection, key: bytes, edit: Edit) -> int:
+    """Carry out one edit; the version that a Put got, else 0."""
+    if isinstance(edit, Put):
+        return connection.execute(_PUT, (key, edit.value, edit.flags, edit.expires_at)).lastrowid or 0
+    if isinstance(edit, Expire):
+        connection.execute(_EXPIRE, (edit.expires_at, key))
+    elif isinstance(edit, Remove):
+        connection.execute(_REMOVE, (key,))
+    return 0
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    """The low byte of SQLite's extended result code; errors of the Python module itself have none."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
