@@ -3,7 +3,7 @@
 
 On the request's path:      from hyper_proxy.stats.cells cimport Cells             (in the user's .pxd)
                             cdef Cells cells
-                            cells.add(index, n)                   # a C call when compiled; n may be negative for a gauge
+                            cells.add(index, n)              # a C call when compiled; n may be negative (gauges)
 
 The numbers are the positions of the names in table.py; table.py names them as constants.
 """

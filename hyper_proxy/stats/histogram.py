@@ -2,7 +2,7 @@
 """Latencies of one kind, 1 microsecond to 100 seconds, counted in cells that are at most 1/16 wide.
 
 The cells are log-linear: 0..15 us have a cell each, above that every power of two is cut into 16. Adding is a few
-shifts and one integer addition; histograms of many workers merge by adding cell to cell, which percentiles do not (merge.py).
+shifts and one integer addition; histograms of many workers merge by adding cell to cell, as percentiles cannot.
 
 On the request's path:      from hyper_proxy.stats.histogram cimport Histogram     (in the user's .pxd)
                             cdef Histogram latency
