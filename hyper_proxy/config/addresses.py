@@ -43,8 +43,8 @@ def read_server(text: str) -> Server:
     if blank and not _ALIAS.fullmatch(alias):
         raise ValueError(f"the alias '{alias}' must be one word of visible ASCII characters")
     if place.startswith("unix:"):
-        path, colon, weight = place.removeprefix("unix:").partition(":")
-        return Server(path=_socket_path(path), weight=_weight(weight) if colon else 1, name=alias)
+        path, colon, weight = place.removeprefix("unix:").rpartition(":")
+        return Server(path=_socket_path(path if colon else weight), weight=_weight(weight) if colon else 1, name=alias)
     if place.startswith("/"):
         raise ValueError(f"write a unix socket as 'unix:{place}'")
     host, port, rest = _host_and_port(place)
@@ -86,6 +86,7 @@ def _weight(text: str) -> int:
 def _socket_path(path: str) -> str:
     if not path.startswith("/") or path.endswith("/"):
         raise ValueError(f"'{path}' is not the absolute path of a unix socket")
-    if len(path.encode()) > MAX_SOCKET_PATH:
-        raise ValueError(f"the path of a unix socket has at most {MAX_SOCKET_PATH} bytes, this one has {len(path.encode())}")
+    size = len(path.encode())
+    if size > MAX_SOCKET_PATH:
+        raise ValueError(f"the path of a unix socket has at most {MAX_SOCKET_PATH} bytes, this one has {size}")
     return path

@@ -1,20 +1,28 @@
-"""Makes the records of the model out of read values; what is missing or bad has been noted before and is left out here."""
+"""Makes the records of the model out of read values.
+
+What is missing or bad has been noted before; it becomes an empty record (BLANK_...), so that the rules across keys can
+look at the rest with the indexes of the file.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from hyper_proxy.config.addresses import ROOMS, read_file, read_server
-from hyper_proxy.config.model import Backoff, Config, Instance, Level, Limits, Log, Server, Timeout
+from hyper_proxy.config.model import Backoff, Config, Instance, Level, Limits, Listen, Log, Server, Timeout
 from hyper_proxy.config.notes import Notes, Path
 
 Values = dict[str, Any]
 
+BLANK_LISTEN = Listen()
+BLANK_SERVER = Server()
+
 
 def build_config(file: str, folder: str, values: Values, notes: Notes) -> Config:
-    """The whole; instances stand at the same index as in the file."""
+    """The whole; instances, levels, listeners and servers stand at the same index as in the file."""
     instances = tuple(
-        _build_instance(instance, folder, ("instance", index), notes) for index, instance in enumerate(values["instance"])
+        _build_instance(instance, folder, ("instance", index), notes)
+        for index, instance in enumerate(values["instance"])
     )
     admin = values["admin"]["listen"]
     return Config(path=file, admin=admin, log=Log(**values["log"]), instances=instances, **values["proxy"])
@@ -24,55 +32,50 @@ def _build_instance(values: Values, folder: str, path: Path, notes: Notes) -> In
     levels = tuple(
         _build_level(level, folder, (*path, "level", index), notes) for index, level in enumerate(values.pop("level"))
     )
-    return Instance(
-        **values
-        | {
-            "name": values["name"] or "",
-            "protocol": values["protocol"] or "",
-            "listen": _present(values["listen"]),
-            "allow": frozenset(_present(values["allow"])),
-            "limits": Limits(**values["limits"]),
-            "levels": levels,
-        }
-    )
+    built = {
+        "name": values["name"] or "",
+        "protocol": values["protocol"] or "",
+        "listen": tuple(listen or BLANK_LISTEN for listen in values["listen"] or ()),
+        "allow": frozenset(name for name in values["allow"] if name),
+        "limits": Limits(**values["limits"]),
+        "levels": levels,
+    }
+    return Instance(**values | built)
 
 
 def _build_level(values: Values, folder: str, path: Path, notes: Notes) -> Level:
     storage = values["storage"] or ""
-    servers, peers = _build_servers(values["servers"], storage, folder, (*path, "servers"), notes)
-    return Level(
-        **values
-        | {
-            "storage": storage,
-            "servers": servers,
-            "peers": peers,
-            "timeout": Timeout(**values["timeout"]),
-            "backoff": Backoff(**values["backoff"]),
-        }
-    )
+    servers, peers = _build_servers(values["servers"] or (), storage, folder, (*path, "servers"), notes)
+    built = {
+        "storage": storage,
+        "servers": servers,
+        "peers": peers,
+        "timeout": Timeout(**values["timeout"]),
+        "backoff": Backoff(**values["backoff"]),
+    }
+    return Level(**values | built)
 
 
 def _build_servers(
-    texts: tuple[str | None, ...] | None, storage: str, folder: str, path: Path, notes: Notes
+    texts: tuple[str | None, ...], storage: str, folder: str, path: Path, notes: Notes
 ) -> tuple[tuple[Server, ...], tuple[Server, ...]]:
     """The servers of this room and of the other."""
     rooms: list[list[Server]] = [[]]
-    for index, text in enumerate(texts or ()):
+    for index, text in enumerate(texts):
         if text == ROOMS:
             rooms.append([])
             notes.add((*path, index), "HP108", "a second room after '----': not served by this version yet")
-        elif text is not None:
+            continue
+        server = BLANK_SERVER
+        if text is not None:
             try:
-                rooms[-1].append(read_file(text, folder) if storage == "sqlite" else read_server(text))
+                server = read_file(text, folder) if storage == "sqlite" else read_server(text)
             except ValueError as error:
                 notes.add((*path, index), "HP110", str(error))
+        rooms[-1].append(server)
+    sizes = [len(room) for room in rooms]
     if len(rooms) > 2:
         notes.add(path, "HP110", f"there are {len(rooms)} rooms: '----' may stand once")
-    elif len(rooms) == 2 and len(rooms[0]) != len(rooms[1]):
-        notes.add(path, "HP110", f"the rooms have {len(rooms[0])} and {len(rooms[1])} servers: node by node they are each other's peers")
+    elif len(rooms) == 2 and sizes[0] != sizes[1]:
+        notes.add(path, "HP110", f"the rooms have {sizes[0]} and {sizes[1]} servers: node by node they are peers")
     return tuple(rooms[0]), tuple(rooms[1]) if len(rooms) > 1 else ()
-
-
-def _present(read: tuple[Any, ...] | None) -> tuple[Any, ...]:
-    """Without the elements that could not be read."""
-    return tuple(value for value in read or () if value is not None)

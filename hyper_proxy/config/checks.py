@@ -1,6 +1,6 @@
 """The kinds of values a setting can have. Each reads one toml value and says in words what it accepts.
 
-A kind raises Bad with the code and text of a finding; kinds of lists note a finding for each bad element and leave it out.
+A kind raises Bad with the code and text of a finding; a list notes a finding for each bad element and reads it as None.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -103,14 +103,14 @@ class Seconds:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A number of bytes: an integer, or a string with a unit; K, M and G are powers of 1024, as redis and nginx read them."""
+    """A number of bytes: an integer, or a string with a unit; K, M and G are powers of 1024, as in redis and nginx."""
 
     low: int
     high: int
 
     @property
     def accepts(self) -> str:
-        return f'bytes: integer or "64KB", "16MB", "1GB" (powers of 1024), {show_size(self.low)} to {show_size(self.high)}'
+        return f'bytes, integer or "64KB", "16MB", "1GB" (of 1024), {show_size(self.low)} to {show_size(self.high)}'
 
     def read(self, value: object, place: Place) -> int:
         if isinstance(value, str):
@@ -137,23 +137,37 @@ def show_size(size: int) -> str:
 class Choice:
     """One of some names; `later` are those the design has and this version does not."""
 
-    names: Callable[[], Iterable[str]]
-    later: frozenset[str] = frozenset()
-    listed: bool = True
+    names: tuple[str, ...]
+    later: tuple[str, ...] = ()
 
     @property
     def accepts(self) -> str:
-        return " | ".join(f'"{name}"' for name in self.names()) if self.listed else "a name of the table below"
+        return ", ".join(f'"{name}"' for name in self.names)
 
     def read(self, value: object, place: Place) -> str:
         if not isinstance(value, str):
             raise wrong_type(value, "a string")
-        names = list(self.names())
-        if value in names:
+        if value in self.names:
             return value
         if value in self.later:
-            raise Bad("HP108", f"'{value}' is not served by this version yet; there are: {', '.join(names)}")
-        raise Bad("HP106", f"'{value}' is none of {', '.join(names)}{suggest(value, names)}")
+            raise Bad("HP108", f"'{value}' is not served by this version yet; there are: {', '.join(self.names)}")
+        raise Bad("HP106", f"'{value}' is none of {', '.join(self.names)}{suggest(value, self.names)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A name that other code knows: `fault` says what is wrong with it."""
+
+    fault: Callable[[str], str | None]
+    accepts: str
+
+    def read(self, value: object, place: Place) -> str:
+        if not isinstance(value, str):
+            raise wrong_type(value, "a string")
+        fault = self.fault(value)
+        if fault:
+            raise Bad("HP106", fault)
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +176,7 @@ class Text:
 
     pattern: str
     words: str
+    secret: bool = False
 
     @property
     def accepts(self) -> str:
@@ -171,7 +186,7 @@ class Text:
         if not isinstance(value, str):
             raise wrong_type(value, "a string")
         if not re.fullmatch(self.pattern, value):
-            raise Bad("HP106", f"{value!r} is not {self.words}")
+            raise Bad("HP106", f"{'the value' if self.secret else repr(value)} is not {self.words}")
         return value
 
 

@@ -1,5 +1,6 @@
-"""The stable codes of all findings, one row each. HP1xx: reading, HP2xx: contradictions, HP3xx: arithmetic, HP4xx: safety.
+"""The stable codes of all findings, one row each.
 
+HP1xx: reading. HP2xx: contradictions. HP3xx: arithmetic. HP4xx: safety.
 A code never changes its meaning; one that is no longer used is not given to another finding.
 """
 
@@ -36,15 +37,16 @@ CODES: dict[str, Code] = {
     "HP204": Code(ERROR, "the storage cannot serve this protocol"),
     "HP205": Code(ERROR, "the key has no meaning for this protocol or storage"),
     "HP206": Code(ERROR, "a key that this storage needs is missing"),
-    "HP207": Code(ERROR, "the hash, distribution and servers do not fit together"),
+    "HP207": Code(ERROR, "keys cannot be placed: hash, distribution, hash_tag and servers do not fit together"),
     "HP208": Code(ERROR, "a username without a password"),
-    "HP209": Code(ERROR, "two instances open the same database file in different ways, or a listener is also a server"),
-    "HP301": Code(ERROR, "backoff.max_ms is smaller than backoff.base_ms"),
-    "HP302": Code(ERROR, "a limit contradicts another one"),
-    "HP303": Code(WARNING, "connecting may take longer than reading"),
-    "HP304": Code(WARNING, "the connections allowed need more file descriptors than the system gives"),
+    "HP209": Code(ERROR, "an instance is a server of its own"),
+    "HP210": Code(ERROR, "an sqlite level has one file"),
+    "HP301": Code(ERROR, "the longest pause is shorter than the first one"),
+    "HP302": Code(ERROR, "a limit is beyond what the protocol can carry"),
+    "HP303": Code(WARNING, "connecting may take longer than waiting for an answer"),
+    "HP304": Code(WARNING, "the clients and connections allowed need more file descriptors than the system gives"),
     "HP401": Code(WARNING, "a known trap of this hash, distribution or list of servers"),
     "HP402": Code(WARNING, "an entry of allow has no effect"),
-    "HP403": Code(WARNING, "the admin page can be reached from other machines"),
+    "HP403": Code(WARNING, "the sidecar, which asks for no password, can be reached from other machines"),
     "HP404": Code(WARNING, "a server is listed twice in a level"),
 }

@@ -1,7 +1,7 @@
 """The line of every table, key and array element of a toml text that tomllib has already accepted.
 
-tomllib tells values but not their places. This walks the same text once, knowing only what is needed to find keys: strings, comments,
-brackets. Since the text is valid, nothing is checked here. Grammar: toml.io/en/v1.0.0.
+tomllib tells values but not their places. This walks the same text once, knowing only what is needed to find keys:
+strings, comments, brackets. Since the text is valid, nothing is checked here. Grammar: toml.io/en/v1.0.0.
 """
 
 from __future__ import annotations

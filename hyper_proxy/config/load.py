@@ -18,6 +18,7 @@ from hyper_proxy.config.notes import Notes
 from hyper_proxy.config.reader import Reader
 from hyper_proxy.config.rules import apply_rules
 
+EMBEDDED_FILE = "hyper_proxy.db"
 MAX_FILE_BYTES = 16 * 1024 * 1024
 """A configuration is written by people; a larger file was named by mistake."""
 
@@ -25,7 +26,7 @@ _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)")
 
 
 def load(path: str) -> Config:
-    """The configuration in the file `path`; raises ConfigError with all findings, warnings included, if one is an error."""
+    """The configuration in the file `path`; raises ConfigError with all findings if one of them is an error."""
     config, findings = inspect(path)
     if config is None:
         raise ConfigError(findings)
@@ -41,7 +42,7 @@ def load_text(text: str, path: str) -> Config:
 
 
 def inspect(path: str) -> tuple[Config | None, list[Finding]]:
-    """All findings about a file, and the configuration if none of them is an error. Never raises for what the file is or holds."""
+    """All findings about a file, and the configuration if none of them is an error; raises nothing."""
     notes = Notes(path, {})
     try:
         with open(path, "rb") as file:
@@ -78,24 +79,18 @@ def inspect_text(text: str, path: str) -> tuple[Config | None, list[Finding]]:
 
 
 def embedded_default(directory: str) -> Config:
-    """What runs without a configuration file: redis and memcache on loopback, one key space in a file in `directory`."""
+    """What runs without a configuration: redis and memcache on loopback, one key space in a file in `directory`."""
     servers = [os.path.join(os.path.abspath(directory), EMBEDDED_FILE)]
     fronts = (("redis", "127.0.0.1:6380"), ("memcache", "127.0.0.1:11311"))
-    data = {
-        "proxy": {"workers": 0},
-        "instance": [
-            {"name": protocol, "protocol": protocol, "listen": [listen], "level": [{"storage": "sqlite", "servers": servers}]}
-            for protocol, listen in fronts
-        ],
-    }
+    level = {"storage": "sqlite", "servers": servers}
+    instances = [
+        {"name": protocol, "protocol": protocol, "listen": [listen], "level": [level]} for protocol, listen in fronts
+    ]
     notes = Notes("embedded default", {})
-    config, findings = _check(data, "", notes)
+    config, findings = _check({"instance": instances}, "", notes)
     if config is None:
         raise ConfigError(findings)
     return config
-
-
-EMBEDDED_FILE = "hyper_proxy.db"
 
 
 def _check(data: dict[str, Any], path: str, notes: Notes) -> tuple[Config | None, list[Finding]]:

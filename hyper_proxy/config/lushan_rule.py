@@ -1,8 +1,9 @@
 """The kind of the key lushan_db: the rule by which the proxy finds the database of a key.
 
-    lushan_db = 3                                            every key is in database 3
-    lushan_db = { hash = "crc32a", count = 8 }               hash(key) modulo count
-    lushan_db = { separator = ":", map = { user = 1, feed = 2 }, default = 0 }     by the text before the first separator
+    lushan_db = 3                                                every key is in database 3
+    lushan_db = { hash = "crc32a", count = 8 }                   hash(key) modulo count
+    lushan_db = { separator = ":", map = { user = 1, feed = 2 }, default = 0 }
+                                                                 by the text before the first separator
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hyper_proxy.config import catalogue
-from hyper_proxy.config.checks import Bad, Choice, Integer, Kind, Place, Text, wrong_type
+from hyper_proxy.config.checks import Bad, Integer, Kind, Known, Place, Text, wrong_type
 from hyper_proxy.config.model import LushanDb, LushanFixed, LushanHashed, LushanPrefixed
 from hyper_proxy.config.notes import suggest
 
@@ -26,8 +27,8 @@ class LushanRule:
     """An integer, or a table with hash and count, or a table with separator, map and, optionally, default."""
 
     accepts: str = (
-        'integer, or { hash = "crc32a", count = 8 }, or { separator = ":", map = { user = 1, feed = 2 }, default = 0 }; '
-        "without default, keys of other prefixes are refused"
+        'integer, or { hash = "crc32a", count = 8 }, or { separator = ":", map = { user = 1, feed = 2 }, '
+        "default = 0 }; without default, keys of other prefixes are refused"
     )
 
     def read(self, value: object, place: Place) -> LushanDb:
@@ -47,7 +48,7 @@ class LushanRule:
 def _hashed(value: dict[str, Any], place: Place) -> LushanDb:
     if "count" not in value:
         raise Bad("HP107", "count is missing: how many databases there are")
-    name = _part(value, "hash", Choice(catalogue.hash_names), place, "")
+    name = _part(value, "hash", Known(catalogue.hash_fault, "name of a hash"), place, "")
     return LushanHashed(name, _part(value, "count", Integer(1, MAX_DB), place, 1))
 
 

@@ -132,6 +132,7 @@ class Limits:
 class Level:
     """One level of storage: the servers over which keys are spread, and how to talk to them.
 
+    `hash` "" is the distribution's own.
     `peers` are the servers of the other room, node by node; empty as long as rooms are not served.
     `db` is what a client's database 0 is called at the servers; a client's database n is db + n there.
     `max_pending_bytes` bounds what waits for one node in one worker.
@@ -139,7 +140,7 @@ class Level:
 
     storage: str
     servers: tuple[Server, ...]
-    hash: str = "fnv1a_64"
+    hash: str = ""
     distribution: str = "ketama"
     hash_tag: str = ""
     peers: tuple[Server, ...] = ()

@@ -1,7 +1,7 @@
 """Turns the tables of a parsed toml file into plain values, by the table of settings; every fault becomes a finding.
 
-A value that cannot be used is noted and replaced by its default, so that the rest of the file is still read and all of its faults are
-found in one go.
+A value that cannot be used is noted and replaced by its default, so that the rest of the file is still read and all of
+its faults are found in one go.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from hyper_proxy.config.settings import (
 
 Values = dict[str, Any]
 
+_SUBJECT = {"instance": "protocol", "level": "storage"}
+"""The key that decides which others have a meaning in a section and in those below."""
+
 
 class Reader:
     """Reads one file's tables; `folder` is what relative paths start from."""
@@ -32,65 +35,73 @@ class Reader:
         self.folder = folder
         self.notes = notes
 
-    def table(self, section: str, raw: object, path: Path, protocol: str = "") -> Values:
+    def table(self, section: str, raw: object, path: Path, subject: object = None) -> Values:
         """All keys and sub-tables of a section ("" is the file), defaults filled in."""
         if not isinstance(raw, dict):
             self.notes.add(path, "HP105", f"a table is wanted here, not {type_name(raw)}")
             raw = {}
         settings, tables = keys_of(section), sections_in(section)
-        if section == "instance":
-            protocol = str(raw.get("protocol"))
+        if section in _SUBJECT:
+            subject = raw.get(_SUBJECT[section])
         for key in raw:
             if key not in settings and key not in tables:
                 self.unknown(section, key, path)
-        values: Values = {key: self.value(setting, raw, path, protocol) for key, setting in settings.items()}
+        values: Values = {key: self.value(setting, raw, path, subject) for key, setting in settings.items()}
         for key, name in tables.items():
-            values[key] = self.child(name, raw, (*path, key), protocol)
+            values[key] = self.child(name, raw, (*path, key), subject)
         return values
 
-    def value(self, setting: Setting, raw: dict[str, Any], path: Path, protocol: str) -> object:
+    def value(self, setting: Setting, raw: dict[str, Any], path: Path, subject: object) -> object:
         """One setting's value: what is written, or its default."""
         place = Place((*path, setting.key), self.folder, self.notes)
         if setting.key in raw:
+            if setting.only and isinstance(subject, str) and subject not in setting.only:
+                place.bad(Bad("HP205", f"has no meaning for {subject}, only for {', '.join(setting.only)}"))
             try:
                 return setting.kind.read(raw[setting.key], place)
             except Bad as bad:
                 place.bad(bad)
         elif setting.default is REQUIRED:
             self.notes.add(path, "HP107", f"{setting.key} is missing: {setting.help}")
-        return default_of(setting, protocol, place)
+        return default_of(setting, subject, place)
 
-    def child(self, section: str, raw: dict[str, Any], path: Path, protocol: str) -> Values | list[Values]:
+    def child(self, section: str, raw: dict[str, Any], path: Path, subject: object) -> Values | list[Values]:
         """A sub-table, or all of a list of them."""
         key = SECTIONS[section].key
         if not SECTIONS[section].many:
-            return self.table(section, raw.get(key, {}), path, protocol)
+            return self.table(section, raw.get(key, {}), path, subject)
         elements = raw.get(key, [])
         if not isinstance(elements, list):
-            self.notes.add(path, "HP105", f"is written {header_of(section)}, with two brackets: there may be several")
+            wanted = f"is written {header_of(section)}: a list of tables"
+            self.notes.add(path, "HP105", f"{wanted}, not {type_name(elements)}")
             elements = [elements]
         elif not elements:
             self.notes.add(path[:-1], "HP107", f"there is no {header_of(section)}: {SECTIONS[section].help}")
-        return [self.table(section, element, (*path, index), protocol) for index, element in enumerate(elements)]
+        return [self.table(section, element, (*path, index)) for index, element in enumerate(elements)]
 
     def unknown(self, section: str, key: str, path: Path) -> None:
         """A key that nothing reads: not built yet, at the wrong place, or misspelt."""
         if (section, key) in NOT_YET:
             self.notes.add((*path, key), "HP108", f"{NOT_YET[section, key]}: not served by this version yet")
             return
-        known = [*keys_of(section), *sections_in(section)]
-        hint = suggest(key, known)
+        hint = ""
         elsewhere = [header_of(setting.section) for setting in SETTINGS if setting.key == key]
-        if not hint and elsewhere:
+        elsewhere += [header_of(name) for name, row in SECTIONS.items() if row.key == key]
+        if elsewhere:
             hint = f"; it belongs in {' or '.join(elsewhere)}"
-        self.notes.add((*path, key), "HP104", f"unknown key{hint}")
+        self.notes.add((*path, key), "HP104", f"unknown key{hint or suggest(key, self.known(section))}")
+
+    @staticmethod
+    def known(section: str) -> list[str]:
+        """All that may be written in a section."""
+        return [*keys_of(section), *sections_in(section)]
 
 
-def default_of(setting: Setting, protocol: str, place: Place) -> object:
+def default_of(setting: Setting, subject: object, place: Place) -> object:
     """A setting's default as the model holds it; None where there is none."""
     default = setting.default
     if isinstance(default, ByProtocol):
-        default = default.values.get(protocol, next(iter(default.values.values())))
-    if default is REQUIRED or default is None or default == "":
-        return "" if default == "" else None
-    return setting.kind.read(default, place)
+        default = default.values.get(str(subject), next(iter(default.values.values())))
+    if default is REQUIRED or default is None:
+        return None
+    return setting.kind.read(default, place) if default != "" else ""

@@ -1,18 +1,269 @@
-"""The rules across keys, one function each, in one table; codes.py says what their findings mean."""
+"""The rules across keys: one small function a code, all in one table; codes.py says what a finding of each code means.
+
+A rule sees a configuration in which whatever was noted as faulty is blank or a default, and must not stumble over it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Hashable, Iterator
 
-from hyper_proxy.config.model import Config
-from hyper_proxy.config.notes import Notes
+from hyper_proxy.config import catalogue
+from hyper_proxy.config.build import BLANK_LISTEN, BLANK_SERVER
+from hyper_proxy.config.model import Config, Level, Listen, Server
+from hyper_proxy.config.notes import Notes, Path, show_path
+from hyper_proxy.config.settings import NETWORK, STORAGES
 
-Rule = Callable[[Config, Notes], None]
+Say = Callable[[Path, str], None]
+"""Notes a finding of the rule's code at a path."""
 
-RULES: tuple[Rule, ...] = ()
+MEMCACHE_KEY_BYTES = 250
+"""The longest key of memcached's protocol (KEY_MAX_LENGTH)."""
+SPARE_FILES = 64
+"""Files of a worker that are neither clients nor servers: logs, pipe, loop, libraries."""
+
+_EVERYWHERE = frozenset(("0.0.0.0", "::"))
+_LOOPBACK_NAMES = frozenset(("localhost", "::1"))
+
+
+def _levels(config: Config) -> Iterator[tuple[Path, Level]]:
+    for i, instance in enumerate(config.instances):
+        for j, level in enumerate(instance.levels):
+            yield ("instance", i, "level", j), level
+
+
+def _servers(level: Level, path: Path) -> Iterator[tuple[Path, Server]]:
+    """The usable servers of this room; those of the other one are looked at when rooms are served."""
+    for index, server in enumerate(level.servers):
+        if server != BLANK_SERVER:
+            yield (*path, "servers", index), server
+
+
+def _listeners(config: Config) -> Iterator[tuple[Path, Listen]]:
+    yield ("admin", "listen"), config.admin
+    for i, instance in enumerate(config.instances):
+        for j, listen in enumerate(instance.listen):
+            if listen != BLANK_LISTEN:
+                yield ("instance", i, "listen", j), listen
+
+
+def _is_loopback(host: str) -> bool:
+    return host.startswith("127.") or host in _LOOPBACK_NAMES
+
+
+def _overlap(one: Listen | Server, other: Listen | Server) -> bool:
+    """Do two addresses meet at one socket of this machine, as far as that can be told without asking anybody?"""
+    if one.path or other.path:
+        return one.path == other.path
+    if one.port != other.port:
+        return False
+    same = one.host == other.host or {one.host, other.host} == {"localhost", "127.0.0.1"}
+    return same or one.host in _EVERYWHERE or other.host in _EVERYWHERE
+
+
+def _repeats(rows: list[tuple[Path, Hashable]]) -> Iterator[tuple[Path, Path, Hashable]]:
+    """Each row whose value came before, with the first row that had it."""
+    first: dict[Hashable, Path] = {}
+    for path, value in rows:
+        if first.setdefault(value, path) != path:
+            yield path, first[value], value
+
+
+def names_are_unique(config: Config, say: Say) -> None:
+    """HP201"""
+    rows: list[tuple[Path, Hashable]] = [
+        (("instance", i, "name"), instance.name) for i, instance in enumerate(config.instances) if instance.name
+    ]
+    for path, first, name in _repeats(rows):
+        say(path, f"'{name}' is already the name of {show_path(first[:-1])}")
+
+
+def listeners_are_unique(config: Config, say: Say) -> None:
+    """HP202"""
+    seen: list[tuple[Path, Listen]] = []
+    for path, listen in _listeners(config):
+        clash = next((before for before, other in seen if _overlap(listen, other)), None)
+        if clash:
+            say(path, f"{listen.address} is already taken by {show_path(clash)}")
+        seen.append((path, listen))
+
+
+def aliases_are_unique(config: Config, say: Say) -> None:
+    """HP203"""
+    for path, level in _levels(config):
+        rows: list[tuple[Path, Hashable]] = [(at, server.name) for at, server in _servers(level, path) if server.name]
+        for at, first, name in _repeats(rows):
+            say(at, f"the alias '{name}' is already that of {show_path(first)}")
+
+
+def storage_serves_protocol(config: Config, say: Say) -> None:
+    """HP204"""
+    for i, instance in enumerate(config.instances):
+        usable = STORAGES.get(instance.protocol)
+        for j, level in enumerate(instance.levels):
+            if usable and level.storage and level.storage not in usable:
+                text = f"{level.storage} cannot serve {instance.protocol} clients; possible are {', '.join(usable)}"
+                say(("instance", i, "level", j, "storage"), text)
+
+
+def there_is_one_level(config: Config, say: Say) -> None:
+    """HP108"""
+    for path, _ in _levels(config):
+        if int(path[3]) > 0:
+            say(path, "a second level: not served by this version yet")
+
+
+def lushan_has_a_rule(config: Config, say: Say) -> None:
+    """HP206"""
+    for path, level in _levels(config):
+        if level.storage == "lushan" and level.lushan_db is None:
+            say(path, "lushan_db is missing: the rule by which the database of a key is found")
+
+
+def keys_can_be_placed(config: Config, say: Say) -> None:
+    """HP207"""
+    for path, level in _levels(config):
+        if _placeable(level):
+            fault = catalogue.placement_fault(level)
+            if fault:
+                say((*path, "distribution"), fault)
+
+
+def users_have_passwords(config: Config, say: Say) -> None:
+    """HP208"""
+    for i, instance in enumerate(config.instances):
+        if instance.username and not instance.password:
+            say(("instance", i, "username"), "a username is only asked for together with a password")
+    for path, level in _levels(config):
+        if level.username and not level.password:
+            say((*path, "username"), "a username is only given together with a password")
+
+
+def no_instance_serves_itself(config: Config, say: Say) -> None:
+    """HP209"""
+    for path, level in _levels(config):
+        own = [listen for listen in config.instances[int(path[1])].listen if listen != BLANK_LISTEN]
+        for at, server in _servers(level, path):
+            if not server.file and any(_reaches(server, listen) for listen in own):
+                say(at, f"{server.address} is where this instance itself listens: its requests would run in a circle")
+
+
+def _reaches(server: Server, listen: Listen) -> bool:
+    """Does a connection to this server surely end at this listener?"""
+    if listen.host in _EVERYWHERE:
+        return server.port == listen.port and not server.path and _is_loopback(server.host)
+    return _overlap(server, listen)
+
+
+def sqlite_has_one_file(config: Config, say: Say) -> None:
+    """HP210"""
+    for path, level in _levels(config):
+        if level.storage == "sqlite" and len(level.servers) > 1:
+            say((*path, "servers", 1), "one file holds the whole key space of an sqlite level")
+
+
+def pauses_grow(config: Config, say: Say) -> None:
+    """HP301"""
+    for path, level in _levels(config):
+        if level.backoff.max_ms < level.backoff.base_ms:
+            text = f"max_ms ({level.backoff.max_ms}) is smaller than base_ms ({level.backoff.base_ms})"
+            say((*path, "backoff", "max_ms"), text)
+
+
+def keys_fit_the_protocol(config: Config, say: Say) -> None:
+    """HP302"""
+    for i, instance in enumerate(config.instances):
+        if instance.protocol == "memcache" and instance.limits.max_key_bytes > MEMCACHE_KEY_BYTES:
+            say(("instance", i, "limits", "max_key_bytes"), f"memcached keys have at most {MEMCACHE_KEY_BYTES} bytes")
+
+
+def reading_may_outlast_connecting(config: Config, say: Say) -> None:
+    """HP303"""
+    for path, level in _levels(config):
+        times = level.timeout
+        if times.connect_ms > times.read_ms:
+            text = f"connect_ms ({times.connect_ms}) is more than read_ms ({times.read_ms})"
+            say((*path, "timeout", "connect_ms"), f"{text}: usually it is the other way round")
+
+
+def files_suffice(config: Config, say: Say) -> None:
+    """HP304"""
+    clients = sum(instance.limits.max_clients for instance in config.instances)
+    servers = sum(len(level.servers) * level.connections for _, level in _levels(config))
+    needed = clients + servers + SPARE_FILES
+    given = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if given != resource.RLIM_INFINITY and needed > given:
+        last = len(config.instances) - 1
+        say(
+            ("instance", last, "limits", "max_clients"),
+            f"a worker may need {needed} files ({clients} clients, {servers} connections to servers, {SPARE_FILES} "
+            f"others), the hard limit here is {given}; raise it (LimitNOFILE=) or lower max_clients",
+        )
+
+
+def placement_is_sound(config: Config, say: Say) -> None:
+    """HP401"""
+    for path, level in _levels(config):
+        if _placeable(level) and catalogue.placement_fault(level) is None:
+            for trap in catalogue.placement_traps(level):
+                say((*path, "distribution"), trap)
+
+
+def allowances_have_effect(config: Config, say: Say) -> None:
+    """HP402"""
+    for i, instance in enumerate(config.instances):
+        for name in sorted(instance.allow) if instance.protocol in STORAGES else ():
+            idle = catalogue.command_idle(instance.protocol, name)
+            if idle:
+                say(("instance", i, "allow"), idle)
+
+
+def admin_is_private(config: Config, say: Say) -> None:
+    """HP403"""
+    if not _is_loopback(config.admin.host):
+        say(("admin", "listen"), f"{config.admin.address} is reachable from other machines, and asks for no password")
+
+
+def servers_are_different(config: Config, say: Say) -> None:
+    """HP404"""
+    for path, level in _levels(config):
+        rows: list[tuple[Path, Hashable]] = [(at, server.address) for at, server in _servers(level, path)]
+        for at, first, address in _repeats(rows):
+            say(at, f"{address} is also {show_path(first)}")
+
+
+def _placeable(level: Level) -> bool:
+    """Is there enough of the level to place keys with?"""
+    return level.storage in NETWORK and bool(level.servers) and BLANK_SERVER not in level.servers
+
+
+RULES: dict[str, Callable[[Config, Say], None]] = {
+    "HP108": there_is_one_level,
+    "HP201": names_are_unique,
+    "HP202": listeners_are_unique,
+    "HP203": aliases_are_unique,
+    "HP204": storage_serves_protocol,
+    "HP206": lushan_has_a_rule,
+    "HP207": keys_can_be_placed,
+    "HP208": users_have_passwords,
+    "HP209": no_instance_serves_itself,
+    "HP210": sqlite_has_one_file,
+    "HP301": pauses_grow,
+    "HP302": keys_fit_the_protocol,
+    "HP303": reading_may_outlast_connecting,
+    "HP304": files_suffice,
+    "HP401": placement_is_sound,
+    "HP402": allowances_have_effect,
+    "HP403": admin_is_private,
+    "HP404": servers_are_different,
+}
 
 
 def apply_rules(config: Config, notes: Notes) -> None:
     """Lets every rule look at a configuration; it may have gaps where faults have been noted already."""
-    for rule in RULES:
-        rule(config, notes)
+
+    def sayer(code: str) -> Say:
+        return lambda path, message: notes.add(path, code, message)
+
+    for code, rule in RULES.items():
+        rule(config, sayer(code))

@@ -1,12 +1,12 @@
 """The one table of settings: what can be written in a configuration file, and what holds when it is not written.
 
-The reader, the suggestions for misspelt keys, the reference in docs/configuration.md and the test of etc/hyper_proxy.toml follow this
-table. A new setting is one row here, one field in model.py and one line in the sample.
+The reader, the suggestions for misspelt keys, the reference in docs/configuration.md and the test of
+etc/hyper_proxy.toml follow this table. A new setting is one row here, one field in model.py and one line in the sample.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 from hyper_proxy.config import catalogue
@@ -15,6 +15,7 @@ from hyper_proxy.config.checks import (
     FilePath,
     Integer,
     Kind,
+    Known,
     Seconds,
     Size,
     Strings,
@@ -28,6 +29,13 @@ from hyper_proxy.config.model import GIB, KIB, MIB
 
 HOUR_MS = 3_600_000
 DAY_S = 86_400
+
+PROTOCOLS = ("redis", "memcache")
+STORAGES = {"redis": ("redis", "sqlite"), "memcache": ("memcache", "lushan", "sqlite")}
+"""The storages that can serve each protocol."""
+ALL_STORAGES = tuple(dict.fromkeys(name for names in STORAGES.values() for name in names))
+NETWORK = tuple(name for name in ALL_STORAGES if name != "sqlite")
+"""Storages that are servers at addresses; the others are files."""
 
 
 class Absent(Enum):
@@ -48,7 +56,7 @@ class ByProtocol:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A table of the file. `parent` is the section it stands in; `many` says that it is written [[section]], once or more."""
+    """A table of the file, in the section `parent`; `many` says that it is written [[section]], once or more."""
 
     parent: str
     key: str
@@ -60,11 +68,11 @@ SECTIONS: dict[str, Section] = {
     "proxy": Section("", "proxy", "The fleet as a whole."),
     "admin": Section("", "admin", "The sidecar, which answers /stats, /metrics, /health and POST /reload."),
     "log": Section("", "log", "The log of all processes."),
-    "instance": Section("", "instance", "A front: one protocol on some addresses, and the storage behind it.", many=True),
+    "instance": Section("", "instance", "A front: a protocol on some addresses, and the storage behind it.", many=True),
     "limits": Section("instance", "limits", "What one client of the instance may ask for."),
-    "level": Section("instance", "level", "The storage of an instance and how keys are spread over its servers.", many=True),
+    "level": Section("instance", "level", "The storage, and how keys are spread over its servers.", many=True),
     "timeout": Section("level", "timeout", "Deadlines towards one server, each counted apart."),
-    "backoff": Section("level", "backoff", "The pause before a lost server is dialled again; it doubles, with jitter."),
+    "backoff": Section("level", "backoff", "The pause before a lost server is dialled again: doubled, with jitter."),
 }
 
 
@@ -72,8 +80,8 @@ SECTIONS: dict[str, Section] = {
 class Setting:
     """One key of one section.
 
-    `default` is the value as it would be written in toml; hot says that a reload applies it, else a restart is needed.
-    `only` names the protocols or storages for which the key has a meaning; empty: all.
+    `default` is the value as it would be written in toml. hot: a reload applies it, else it takes a restart.
+    `only` names the protocols (of an instance) or storages (of a level) for which the key has a meaning; empty: all.
     """
 
     section: str
@@ -82,101 +90,125 @@ class Setting:
     default: object
     help: str
     hot: bool = True
-    only: tuple[str, ...] = field(default=())
+    only: tuple[str, ...] = ()
 
 
-PROTOCOLS = ("redis", "memcache")
-STORAGES = ("redis", "memcache", "lushan", "sqlite")
-SOCKET_STORAGES = ("redis", "memcache", "lushan")
-
-_NAME = Text(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", "a word of letters, digits, '_', '.', '-', at most 64 long")
-_SECRET = Text(r"[^\x00-\x1f\x7f]{0,512}", "at most 512 characters without control characters")
-_TAG = Text(r"(?:[!-~]{2})?", "two visible ASCII characters such as \"{}\", or \"\" for none")
+_NAME = Text(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", "a word of letters, digits, '_', '.' and '-', at most 64 long")
+_SECRET = Text(r"[^\x00-\x1f\x7f]{0,512}", "at most 512 characters, none of them a control character", secret=True)
+_TAG = Text(r"(?:[!-~]{2})?", "two visible ASCII characters such as '{}', or '' for none")
 _MS = Integer(1, HOUR_MS)
-
-
-def _later(*names: str) -> frozenset[str]:
-    return frozenset(names)
-
-
-def _names(*names: str) -> Choice:
-    return Choice(lambda: names)
-
-
-_PROXY = (
-    Setting("proxy", "workers", Integer(0, 1024), 0, "worker processes; 0 means one for each core", hot=False),
-    Setting("proxy", "drain_timeout_s", Seconds(0, DAY_S), 30, "how long a stopping worker lets its clients finish"),
-    Setting("proxy", "prepare_timeout_s", Seconds(0.1, 3600), 10,
-            "how long a reload waits for every worker's yes before it is given up and the old configuration stays"),
-    Setting("admin", "listen", TcpAddress(), "127.0.0.1:22122", "where the sidecar listens", hot=False),
-    Setting("log", "file", FilePath(), "", "the log file; absent: standard error", hot=False),
-    Setting("log", "level", _names("debug", "info", "warning", "error"), "info", "the least serious events that are logged"),
-    Setting("log", "roll", _names("size", "hour", "day", "none"), "size", "when a new file is begun", hot=False),
-    Setting("log", "max_bytes", Size(64 * KIB, 1024 * GIB), "100MB", "with roll = \"size\": the size at which a new file is begun", hot=False),
-    Setting("log", "keep", Integer(0, 10_000), 10, "rolled files that are kept; older ones are deleted", hot=False),
+_LISTEN = Strings(listen_item, '"host:port" or "unix:/path"')
+_SERVERS = Strings(
+    str, '"host:port[:weight][ alias]" or "unix:/path[:weight][ alias]"; for sqlite one "path/of/file.db"'
 )
+_HASH = Known(catalogue.hash_fault, 'string: a name of docs/hashing.md, or "" for the default of the distribution')
+_DISTRIBUTION = Known(catalogue.distribution_fault, "string: a name of docs/hashing.md")
+_ON = ("redis",)
 
-_INSTANCE = (
-    Setting("instance", "name", _NAME, REQUIRED, "the name in statistics, logs and errors"),
-    Setting("instance", "protocol", Choice(lambda: PROTOCOLS, _later("http", "mysql")), REQUIRED, "what the clients speak"),
-    Setting("instance", "listen", Strings(listen_item, '"host:port" or "unix:/path"'), REQUIRED, "the addresses clients connect to"),
+
+def _names(*names: str, later: tuple[str, ...] = ()) -> Choice:
+    return Choice(names, later)
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("proxy", "workers", Integer(0, 1024), 0,
+            "worker processes; 0 means one for each core", hot=False),
+    Setting("proxy", "drain_timeout_s", Seconds(0, DAY_S), 30,
+            "how long a stopping worker lets its clients finish"),
+    Setting("proxy", "prepare_timeout_s", Seconds(0.1, 3600), 10,
+            "how long a reload waits for every worker's yes; after it the old configuration stays"),
+
+    Setting("admin", "listen", TcpAddress(), "127.0.0.1:22122",
+            "where the sidecar listens; it asks for no password, so keep it on loopback", hot=False),
+
+    Setting("log", "file", FilePath(), "",
+            "the log file; absent: standard error, for systemd's journal or a container", hot=False),
+    Setting("log", "level", _names("debug", "info", "warning", "error"), "info",
+            "the least serious events that are logged", hot=False),
+    Setting("log", "roll", _names("size", "hour", "day", "none"), "size",
+            "when a new file is begun", hot=False),
+    Setting("log", "max_bytes", Size(64 * KIB, 1024 * GIB), "100MB",
+            "the size at which a new file is begun, where roll is size", hot=False),
+    Setting("log", "keep", Integer(0, 10_000), 10,
+            "rolled files that are kept; the proxy deletes older ones itself", hot=False),
+
+    Setting("instance", "name", _NAME, REQUIRED,
+            "the name in statistics, logs and errors"),
+    Setting("instance", "protocol", _names(*PROTOCOLS, later=("http", "mysql")), REQUIRED,
+            "what the clients speak"),
+    Setting("instance", "listen", _LISTEN, REQUIRED,
+            "the addresses clients connect to"),
     Setting("instance", "allow", Strings(command_item, "names of commands", empty=True), [],
-            "dangerous commands that are served all the same, such as FLUSHALL, KEYS, flush_all; refused by default, since one of "
-            "them can empty or block every server"),
+            "dangerous commands that are served all the same: FLUSHALL, KEYS, flush_all ...; refused by default, "
+            "since one of them can empty or block every server"),
     Setting("instance", "on_partial", _names("error", "nil", "element"), "error",
-            "the answer to a multi-key read when some servers fail: an error for the whole, a miss for their keys, or an error "
-            "in the place of each of their keys"),
-    Setting("instance", "username", _SECRET, "", "the user name clients must give with the password; empty: any", only=("redis",)),
-    Setting("instance", "password", _SECRET, "", "what clients must give with AUTH or HELLO; empty: nothing is asked", only=("redis",)),
-    Setting("instance", "dbs", Integer(1, 65_536), 16, "how many databases SELECT accepts", only=("redis",)),
+            "the answer to a multi-key read when some servers fail: an error for the whole, a miss for their keys, "
+            "or an error in the place of each of their keys"),
+    Setting("instance", "username", _SECRET, "",
+            "the user name that clients give with the password; empty: the one redis calls default", only=_ON),
+    Setting("instance", "password", _SECRET, "",
+            "what clients must give with AUTH or HELLO; empty: nothing is asked", only=_ON),
+    Setting("instance", "dbs", Integer(1, 65_536), 16,
+            "how many databases SELECT accepts", only=_ON),
+
     Setting("limits", "max_key_bytes", Size(1, 512 * MIB), ByProtocol({"redis": "512MB", "memcache": 250}),
-            "the longest key; memcached itself accepts 250 bytes"),
+            "the longest key; the protocols' own limits"),
     Setting("limits", "max_value_bytes", Size(1, 4 * GIB), ByProtocol({"redis": "512MB", "memcache": "1MB"}),
             "the longest value, or argument that is no key; the servers' own defaults"),
-    Setting("limits", "max_arguments", Integer(16, 2**31 - 1), 1_048_576, "words of one request, the command included"),
+    Setting("limits", "max_arguments", Integer(16, 2**31 - 1), 1_048_576,
+            "words of one request, the command included"),
     Setting("limits", "max_pipeline", Integer(1, 1_000_000), 1024,
-            "requests of one client that are under way at once; further ones wait unread, nothing is refused"),
-    Setting("limits", "max_clients", Integer(1, 1_000_000), 10_000, "connections, per worker; further ones are refused with an error"),
+            "requests of one client that are under way at once; further ones wait unread, none is refused"),
+    Setting("limits", "max_clients", Integer(1, 1_000_000), 8192,
+            "connections of the instance in one worker; further ones are refused with an error"),
     Setting("limits", "max_line_bytes", Size(512, 512 * MIB), ByProtocol({"redis": "64KB", "memcache": "1MB"}),
             "the longest line: an inline command of redis, the first line of a memcache request"),
-    Setting("limits", "idle_timeout_s", Seconds(0, 365 * DAY_S), 0, "silence after which a client is closed; 0 means never"),
+    Setting("limits", "idle_timeout_s", Seconds(0, 365 * DAY_S), 0,
+            "silence after which a client is closed; 0 means never"),
     Setting("limits", "write_timeout_ms", Integer(1, 24 * HOUR_MS), 60_000,
             "a client that takes no byte of its replies for so long is closed"),
-)
 
-_LEVEL = (
-    Setting("level", "storage", Choice(lambda: STORAGES, _later("mysql", "local")), REQUIRED, "what the servers are"),
-    Setting("level", "servers", Strings(str, '"host:port[:weight][ alias]", "unix:/path[:weight][ alias]", for sqlite "path/of/file.db"'),
-            REQUIRED, "the servers, in an order that must not change: it is part of where keys live. An alias takes the address's "
-            "place in a hash ring, so that a server can move"),
-    Setting("level", "hash", Choice(catalogue.hash_names, listed=False), "fnv1a_64",
-            "the hash function of keys; the default is twemproxy's", only=SOCKET_STORAGES),
-    Setting("level", "distribution", Choice(catalogue.distribution_names, listed=False), "ketama",
-            "how hashes are mapped to servers; the default is twemproxy's", only=SOCKET_STORAGES),
+    Setting("level", "storage", _names(*ALL_STORAGES, later=("mysql", "local")), REQUIRED,
+            "what the servers are"),
+    Setting("level", "servers", _SERVERS, REQUIRED,
+            "the servers; their order is part of where keys live. An alias takes the address's place in a hash ring, "
+            "so that a server can move without moving its keys"),
+    Setting("level", "hash", _HASH, "",
+            "the hash function of keys; the default belongs to the distribution: fnv1a_64 for ketama, as in twemproxy",
+            only=NETWORK),
+    Setting("level", "distribution", _DISTRIBUTION, "ketama",
+            "how a hash chooses a server; the default is twemproxy's", only=NETWORK),
     Setting("level", "hash_tag", _TAG, "",
-            "two characters; only what stands between them in a key is hashed, so that keys can be kept together", only=SOCKET_STORAGES),
+            "two characters; only what a key has between them is hashed, so that keys can be kept together",
+            only=NETWORK),
     Setting("level", "connections", Integer(1, 64), 1,
-            "connections per worker and server; one carries all clients' requests, more help only if single replies are very large",
-            only=SOCKET_STORAGES),
-    Setting("level", "username", _SECRET, "", "the user name given to the servers with the password", only=("redis",)),
-    Setting("level", "password", _SECRET, "", "the password given to the servers with AUTH", only=("redis",)),
+            "connections per worker and server; one carries the requests of all clients, more help where single "
+            "replies are very large", only=NETWORK),
+    Setting("level", "username", _SECRET, "",
+            "the user name given to the servers with the password", only=_ON),
+    Setting("level", "password", _SECRET, "",
+            "the password given to the servers with AUTH; empty: none is given", only=_ON),
     Setting("level", "db", Integer(0, 65_535), 0,
-            "the servers' database that a client's database 0 stands for; a client's database n is db + n there", only=("redis",)),
+            "the servers' database that a client's database 0 stands for; its database n is db + n there", only=_ON),
     Setting("level", "max_pending_bytes", Size(64 * KIB, 64 * GIB), "16MB",
-            "requests that may wait for one server in one worker; beyond it clients are no longer read from", only=SOCKET_STORAGES),
+            "requests that may wait for one server in one worker; beyond it their clients are not read from",
+            only=NETWORK),
     Setting("level", "dns_ttl_s", Seconds(1, DAY_S), 30,
-            "how often a host name is resolved again, beside the requests; when that fails the last address is kept",
-            only=SOCKET_STORAGES),
-    Setting("level", "lushan_db", LushanRule(), None, "the rule by which the database of a key is found", only=("lushan",)),
-    Setting("timeout", "connect_ms", _MS, 50, "to open a connection, AUTH and SELECT included", only=SOCKET_STORAGES),
-    Setting("timeout", "read_ms", _MS, 200, "from sending a request to its answer; only this one counts against the server",
-            only=SOCKET_STORAGES),
-    Setting("timeout", "queue_ms", _MS, 200, "that a request may wait in the proxy before it is sent", only=SOCKET_STORAGES),
-    Setting("backoff", "base_ms", _MS, 50, "the first pause", only=SOCKET_STORAGES),
-    Setting("backoff", "max_ms", _MS, 5000, "the longest pause", only=SOCKET_STORAGES),
-)
+            "how often a host name is resolved again, beside the requests; if that fails the last address is kept",
+            only=NETWORK),
+    Setting("level", "lushan_db", LushanRule(), None,
+            "the rule by which the database of a key is found; a lushan level must have one", only=("lushan",)),
 
-SETTINGS: tuple[Setting, ...] = _PROXY + _INSTANCE + _LEVEL
+    Setting("timeout", "connect_ms", _MS, 50,
+            "to open a connection, AUTH and SELECT included", only=NETWORK),
+    Setting("timeout", "read_ms", _MS, 200,
+            "from sending a request to its answer; only this one counts against the server", only=NETWORK),
+    Setting("timeout", "queue_ms", _MS, 200,
+            "that a request may wait in the proxy before it is sent", only=NETWORK),
+
+    Setting("backoff", "base_ms", _MS, 50, "the first pause", only=NETWORK),
+    Setting("backoff", "max_ms", _MS, 5000, "the longest pause", only=NETWORK),
+)  # fmt: skip
 
 NOT_YET: dict[tuple[str, str], str] = {
     ("level", "writers"): "separate servers for writes",
@@ -196,13 +228,12 @@ def sections_in(parent: str) -> dict[str, str]:
     return {section.key: name for name, section in SECTIONS.items() if section.parent == parent}
 
 
+def name_of(section: str) -> str:
+    """The section's full name in a file: instance.level.timeout."""
+    row = SECTIONS[section]
+    return f"{name_of(row.parent)}.{row.key}" if row.parent else row.key
+
+
 def header_of(section: str) -> str:
     """How the section is headed in a file: [log], [[instance]], [instance.limits]."""
-    row, names = SECTIONS[section], [SECTIONS[section].key]
-    while row.parent:
-        names.insert(0, SECTIONS[row.parent].key)
-        row = SECTIONS[row.parent]
-    name = ".".join(names)
-    return f"[[{name}]]" if SECTIONS[section].many else f"[{name}]"
-
-
+    return f"[[{name_of(section)}]]" if SECTIONS[section].many else f"[{name_of(section)}]"

@@ -1,0 +1,36 @@
+"""hyper-proxy check FILE...: every finding about configuration files, as people or as programs read them.
+
+Opens nothing but the files, resolves no names, binds no ports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from dataclasses import asdict
+
+from hyper_proxy.config.codes import ERROR
+from hyper_proxy.config.load import inspect
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """FILE... [--json]"""
+    parser.add_argument("files", metavar="FILE", nargs="+", help="a configuration file (toml)")
+    parser.add_argument("--json", action="store_true", help="print one list of objects instead of lines")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0 when the files can be used, warnings or not; 78 when one of them cannot."""
+    findings = []
+    for file in arguments.files:
+        config, found = inspect(file)
+        findings += found
+        if not arguments.json:
+            for finding in found:
+                print(finding)
+            if config is not None:
+                print(f"{file}: ok, {len(config.instances)} instance(s)")
+    if arguments.json:
+        print(json.dumps([asdict(finding) for finding in findings], indent=2))
+    return os.EX_CONFIG if any(finding.level == ERROR for finding in findings) else os.EX_OK

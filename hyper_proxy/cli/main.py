@@ -1,0 +1,102 @@
+"""The command `hyper-proxy`: finds the verb in the table, imports its file, runs it.
+
+Only the file of the verb asked for is imported: `check` does not pay for the fleet, and the supervisor stays small.
+Exit status: 0 done, 1 failed, 2 wrong usage, 71 the system refused (bind, fork, file), 78 a configuration with errors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from hyper_proxy import __version__
+from hyper_proxy.common.errors import ConfigError, HyperProxyError
+from hyper_proxy.config.notes import suggest
+
+PROGRAM = "hyper-proxy"
+FAILED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb: the module that implements it, and one line of help."""
+
+    module: str
+    help: str
+
+
+VERBS: dict[str, Verb] = {
+    "check": Verb("hyper_proxy.cli.check", "list everything that is wrong with a configuration file"),
+    "import": Verb("hyper_proxy.cli.importing", "turn another proxy's configuration into one that places keys the same"),
+}
+
+
+class VerbModule(Protocol):
+    """What the file of a verb defines."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declares the verb's arguments."""
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Does it; returns the exit status. Errors of this project may be raised: main() words them."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line; returns the exit status. Wrong usage ends in SystemExit, as argparse does it."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    arguments = _parser().parse_args(words[:1])
+    verb = VERBS[arguments.verb]
+    module = cast(VerbModule, importlib.import_module(verb.module))
+    parser = argparse.ArgumentParser(f"{PROGRAM} {arguments.verb}", description=f"{verb.help}.")
+    module.add_arguments(parser)
+    try:
+        return module.run(parser.parse_args(words[1:]))
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return os.EX_CONFIG
+    except HyperProxyError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        return FAILED
+    except BrokenPipeError:
+        # The reader of our output has gone (a pager, head): nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+
+
+def _verb(word: str) -> str:
+    if word not in VERBS:
+        raise argparse.ArgumentTypeError(f"there is no verb '{word}'{suggest(word, VERBS)}")
+    return word
+
+
+class _Version(argparse.Action):
+    """--version: the release, and whether the hot loops run compiled; looks at the files only when asked."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *unused: object) -> None:
+        from hyper_proxy.build import state
+
+        parser.exit(0, f"{PROGRAM} {__version__}, {state()}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    width = max(map(len, VERBS))
+    lines = [f"  {name:{width}}  {verb.help}" for name, verb in VERBS.items()]
+    parser = argparse.ArgumentParser(
+        PROGRAM,
+        usage=f"{PROGRAM} VERB [arguments]",
+        description="A proxy fleet between applications and their storage.",
+        epilog="verbs:\n" + "\n".join([*lines, "", f"{PROGRAM} VERB --help explains each of them."]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print it, and whether the hot loops are compiled")
+    parser.add_argument("verb", metavar="VERB", type=_verb, help="what to do")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
