@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import keyspec
+from . import keyspec, wording
 from .command import ADMIN, BLOCK, IDEMPOTENT, READ, WRITE, Command
 from .treatments import ADDED, DECISIONS, IDEMPOTENT_WRITES
 
@@ -44,10 +44,10 @@ def _facts(name: str, row: dict[str, Any]) -> Facts:
                  subcommands=subcommands, **texts)
 
 
-def load_facts() -> dict[str, Facts]:
-    """The server's table by lower-case name."""
-    table = json.loads(FACTS_FILE.read_text("utf-8"))["commands"]
-    return {name: _facts(name, row) for name, row in table.items()}
+def load_facts() -> tuple[str, dict[str, Facts]]:
+    """The version of the server that was asked, and its table by lower-case name."""
+    content = json.loads(FACTS_FILE.read_text("utf-8"))
+    return content["redis"], {name: _facts(name, row) for name, row in content["commands"].items()}
 
 
 def _klass(facts: Facts) -> int:
@@ -75,15 +75,34 @@ def _row(facts: Facts) -> Command:
     )
 
 
-FACTS: dict[str, Facts] = load_facts()
+VERSION, FACTS = load_facts()
 COMMANDS: dict[bytes, Command] = {name.encode(): _row(facts) for name, facts in FACTS.items()}
 
 
 def keys_of(command: Command, argv: list[bytes]) -> list[int]:
     """Positions of the keys in a request whose number of words is right; none when the command takes no key."""
     if command.find_keys is not None:
-        return command.find_keys(argv)  # type: ignore[operator,no-any-return]
+        return command.find_keys(argv)  # type: ignore[operator]
     if not command.first:
         return []
     last = command.last if command.last >= 0 else len(argv) + command.last
     return list(range(command.first, last + 1, command.step))
+
+
+def subcommands_of(command: Command) -> dict[bytes, Command]:
+    """A container's subcommands by lower-case name; empty for any other command."""
+    return command.subcommands or {}  # type: ignore[return-value]
+
+
+def resolve(argv: list[bytes]) -> Command:
+    """The row of a request, down to the subcommand, for a right number of words. Raises ClientError in redis' words."""
+    command = COMMANDS.get(argv[0].lower())
+    if command is None:
+        raise wording.client_error(wording.unknown_command(argv))
+    if command.subcommands is not None and len(argv) > 1:
+        command = subcommands_of(command).get(argv[1].lower())
+        if command is None:
+            raise wording.client_error(wording.unknown_subcommand(argv))
+    if not command.accepts(len(argv)):
+        raise wording.client_error(wording.wrong_arity(command))
+    return command

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hyper_proxy.common.errors import ClientError
+
 from .command import Command
 
 # An unknown command is quoted up to here, and so are its arguments together; as in redis.
@@ -82,6 +84,21 @@ def not_allowed(command: Command, instance: str) -> bytes:
     """For a dangerous command that the instance does not grant."""
     name = permission(command)
     return f"ERR '{name}' is not allowed on instance '{instance}': add \"{name}\" to its `allow` to serve it".encode()
+
+
+def unrecognized_option(word: bytes) -> bytes:
+    """For an option of CLIENT SETINFO that is unknown."""
+    return b"ERR Unrecognized option '%b'" % _quoted(word, QUOTE_BYTES)
+
+
+def bad_info_value(word: bytes) -> bytes:
+    """For a value of CLIENT SETINFO that would not fit into one line of words."""
+    return b"ERR %b cannot contain spaces, newlines or special characters." % _quoted(word, QUOTE_BYTES)
+
+
+def client_error(text: bytes) -> ClientError:
+    """The text as an exception; encode.error makes the same bytes of its message."""
+    return ClientError(text.decode("utf-8", "surrogateescape"))
 
 
 def bad_hello_option(word: bytes) -> bytes:
