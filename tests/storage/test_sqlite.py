@@ -1,0 +1,288 @@
+"""The embedded storage: atomic across processes, blocking nobody else, clear when its file is no good."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+
+import gevent
+import pytest
+
+from hyper_proxy.common.errors import BackendError, ClientError
+from hyper_proxy.storage.keyvalue import EXPIRED, REMOVE, Item, Mode, Outcome, Put
+from hyper_proxy.storage.sqlite import SWEEP_EVERY, SWEEP_ROWS, SqliteStorage
+from tests.kit.fleet import ROOT
+from tests.kit.wait import wait_for
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "deep" / "folder" / "kv.db")
+
+
+@pytest.fixture
+def kv(path: str) -> Iterator[SqliteStorage]:
+    storage = SqliteStorage("user", path, busy_s=0.2)
+    storage.open()
+    yield storage
+    storage.close()
+
+
+def rows(path: str) -> int:
+    """All rows of the file, expired ones too."""
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute("SELECT count(*) FROM item").fetchone()[0])
+
+
+# ---- values
+
+
+def test_an_item_comes_back_with_value_flags_expiry_and_version(kv: SqliteStorage) -> None:
+    expires_at = time.time() + 100
+    kv.store(b"a", b"\x00\xff", 4294967295, expires_at)
+    assert kv.get_many([b"x", b"a", b"a"]) == [None, Item(b"\x00\xff", 4294967295, expires_at, 1),
+                                               Item(b"\x00\xff", 4294967295, expires_at, 1)]
+
+
+def test_values_survive_closing_and_opening(kv: SqliteStorage, path: str) -> None:
+    kv.store(b"a", b"1")
+    kv.close()
+    kv.open()
+    assert kv.get_many([b"a"])[0] == Item(b"1", 0, None, 1)
+
+
+def test_every_put_gets_a_higher_version_even_after_a_delete(kv: SqliteStorage) -> None:
+    versions = []
+    for _ in range(3):
+        _, (version,) = kv.update([b"a"], lambda items: ([Put(b"1")], None))
+        versions.append(version)
+        kv.delete_many([b"a"])
+    kv.clear()
+    kv.close()
+    kv.open()
+    versions += kv.update([b"a", b"b"], lambda items: ([Put(b"1"), None], None))[1]
+    assert versions == [1, 2, 3, 4, 0]
+
+
+def test_a_new_time_of_expiry_leaves_the_version(kv: SqliteStorage) -> None:
+    kv.store(b"a", b"1", 7)
+    later = time.time() + 50
+    assert kv.expire_many([b"a", b"b"], later) == [Item(b"1", 7, None, 1), None]
+    assert kv.get_many([b"a"]) == [Item(b"1", 7, later, 1)]
+    assert (kv.persist(b"a"), kv.persist(b"a"), kv.persist(b"b")) == (True, False, False)
+
+
+@pytest.mark.parametrize(("mode", "present", "absent"), [
+    (Mode.SET, Outcome.STORED, Outcome.STORED),
+    (Mode.ADD, Outcome.NOT_STORED, Outcome.STORED),
+    (Mode.REPLACE, Outcome.STORED, Outcome.NOT_STORED),
+])  # fmt: skip
+def test_a_mode_decides_on_presence(kv: SqliteStorage, mode: Mode, present: Outcome, absent: Outcome) -> None:
+    kv.store(b"a", b"old")
+    assert kv.store(b"a", b"new", mode=mode) is present
+    assert kv.store(b"b", b"new", mode=mode) is absent
+    values = [item and item.value for item in kv.get_many([b"a", b"b"])]
+    assert values == [b"new" if outcome is Outcome.STORED else other
+                      for outcome, other in ((present, b"old"), (absent, None))]
+
+
+def test_cas_compares_the_version(kv: SqliteStorage) -> None:
+    assert kv.store(b"a", b"1", mode=Mode.CAS, version=1) is Outcome.NOT_FOUND
+    kv.store(b"a", b"1")
+    assert kv.store(b"a", b"2", mode=Mode.CAS, version=9) is Outcome.EXISTS
+    assert kv.store(b"a", b"2", mode=Mode.CAS, version=1) is Outcome.STORED
+    assert kv.store(b"a", b"3", mode=Mode.CAS, version=1) is Outcome.EXISTS
+
+
+def test_deleting_counts_each_key_once(kv: SqliteStorage) -> None:
+    kv.put_many([(b"a", Put(b"1")), (b"b", Put(b"2"))])
+    assert kv.delete_many([b"a", b"a", b"x", b"b"]) == 2
+    assert kv.count() == 0
+
+
+# ---- expiry
+
+
+def test_an_expired_item_is_invisible_everywhere_at_once(kv: SqliteStorage) -> None:
+    kv.put_many([(b"a", Put(b"1", 0, EXPIRED)), (b"b", Put(b"2"))])
+    assert kv.get_many([b"a"]) == [None]
+    assert (kv.count(), kv.scan(0, 10)) == (1, (0, [b"b"]))
+    assert kv.store(b"a", b"1", mode=Mode.REPLACE) is Outcome.NOT_STORED
+    assert kv.delete_many([b"a"]) == 0
+    assert kv.put_many_if_absent([(b"a", Put(b"3"))])
+
+
+def test_expired_rows_go_in_bounded_batches_as_writes_come(kv: SqliteStorage, path: str) -> None:
+    dead = 3 * SWEEP_ROWS
+    kv.put_many([(b"%d" % number, Put(b"x", 0, EXPIRED)) for number in range(dead)])
+    counts = []
+    for _ in range(3 * SWEEP_EVERY):
+        kv.store(b"live", b"1")
+        counts.append(rows(path) - 1)
+    assert {before - after for before, after in pairwise(counts)} == {0, SWEEP_ROWS}
+    assert counts[-1] == 0
+
+
+# ---- all or nothing
+
+
+def test_what_a_change_raises_undoes_all_and_reaches_the_caller(kv: SqliteStorage) -> None:
+    kv.store(b"a", b"1")
+
+    def change(items: list[Item | None]) -> tuple[list[Put], None]:
+        raise ClientError("no")
+
+    with pytest.raises(ClientError, match="no"):
+        kv.update([b"a"], change)
+    assert kv.store(b"a", b"2") is Outcome.STORED, "the lock is free again"
+
+
+def test_a_failing_write_leaves_nothing_of_a_multi_key_put(kv: SqliteStorage) -> None:
+    kv.store(b"a", b"old")
+    with pytest.raises(BackendError) as caught:
+        kv.put_many([(b"a", Put(b"new")), (b"b", Put(bytes(1_000_000_001)))])
+    assert caught.value.kind == "size"
+    assert [item and item.value for item in kv.get_many([b"a", b"b"])] == [b"old", None]
+
+
+def test_several_edits_apply_in_order(kv: SqliteStorage) -> None:
+    kv.update([b"a", b"a", b"b"], lambda items: ([Put(b"1"), Put(b"2"), REMOVE], None))
+    assert kv.get_many([b"a"])[0] == Item(b"2", 0, None, 2)
+
+
+# ---- several processes, several greenlets
+
+
+def test_processes_that_share_a_file_lose_no_update_and_share_no_version(path: str) -> None:
+    command = [sys.executable, "-m", "tests.storage.share", path, "150"]
+    workers = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    outputs = [[int(line) for line in worker.communicate(timeout=60)[0].split()] for worker in workers]
+    assert [worker.returncode for worker in workers] == [0] * 4
+    assert all(versions == sorted(versions) for versions in outputs)
+    assert sorted(version for versions in outputs for version in versions) == list(range(1, 601))
+    storage = SqliteStorage("user", path)
+    storage.open()
+    item = storage.get_many([b"shared"])[0]
+    storage.close()
+    assert item is not None and item.value == b"600"
+
+
+def test_greenlets_go_on_while_a_write_waits_for_another_process(kv: SqliteStorage, path: str) -> None:
+    kv.store(b"a", b"1")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        write = gevent.spawn(kv.store, b"a", b"2")
+        turns = 0
+        while not write.ready():
+            gevent.idle()
+            turns += 1
+        assert turns > 10
+        assert isinstance(write.exception, BackendError)
+        assert write.exception.kind == "locked"
+        assert kv.get_many([b"a"])[0] == Item(b"1", 0, None, 1), "reading needs no lock"
+    assert kv.store(b"a", b"3") is Outcome.STORED
+
+
+def test_who_gets_no_turn_in_time_is_told_so(kv: SqliteStorage, path: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        writes = [gevent.spawn(kv.store, b"a", b"2") for _ in range(20)]
+        started = time.monotonic()
+        gevent.joinall(writes)
+        assert time.monotonic() - started < 2, "the waits do not add up"
+    assert {write.exception.kind for write in writes} == {"locked", "queue"}
+
+
+def test_a_scan_sees_every_key_that_stays_though_others_change(kv: SqliteStorage) -> None:
+    kv.put_many([(b"%d" % number, Put(b"x")) for number in range(100)])
+    found: list[bytes] = []
+    cursor, first = 0, True
+    while first or cursor:
+        first = False
+        cursor, keys = kv.scan(cursor, 7)
+        found += keys
+        kv.delete_many([b"%d" % (len(found) % 10)])
+        if len(found) == 49:
+            kv.store(b"99", b"rewritten")
+    assert {b"%d" % number for number in range(10, 100)} <= set(found)
+
+
+# ---- files that are no good
+
+
+def opening(path: Path) -> BackendError:
+    storage = SqliteStorage("user", str(path), busy_s=0.2)
+    with pytest.raises(BackendError) as caught:
+        storage.open()
+    error = caught.value
+    assert (error.instance, error.node) == ("user", str(path))
+    assert str(path) in str(error) and "user" in str(error)
+    with pytest.raises(BackendError, match="closed"):
+        storage.get_many([b"a"])
+    return error
+
+
+def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "kv.db"
+    file.write_bytes(b"something else entirely\n" * 100)
+    assert opening(file).kind == "broken"
+    assert file.read_bytes().startswith(b"something else"), "it is left as it was"
+
+
+def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "kv.db")) as other:
+        other.execute("CREATE TABLE item (x)")
+    error = opening(tmp_path / "kv.db")
+    assert error.kind == "broken" and "another program" in str(error)
+
+
+def test_a_newer_schema_is_refused(kv: SqliteStorage, path: str) -> None:
+    kv.close()
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("PRAGMA user_version = 2")
+    assert "schema 2" in str(opening(Path(path)))
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert opening(tmp_path / "file" / "kv.db").kind == "unwritable"
+
+
+def test_a_folder_in_the_files_place_is_named(tmp_path: Path) -> None:
+    (tmp_path / "kv.db").mkdir()
+    assert opening(tmp_path / "kv.db").kind == "unwritable"
+
+
+def test_a_file_damaged_under_our_hands_is_an_error_of_its_requests(kv: SqliteStorage, path: str) -> None:
+    kv.put_many([(b"%d" % number, Put(b"x" * 500)) for number in range(500)])
+    kv.close()
+    with Path(path).open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xa5" * 4096 * 30)
+    kv.open()
+    with pytest.raises(BackendError) as caught:
+        kv.get_many([b"%d" % number for number in range(500)])
+    assert caught.value.kind == "broken"
+
+
+def test_a_full_file_refuses_writes_and_serves_reads(kv: SqliteStorage) -> None:
+    kv.store(b"a", b"1")
+    kv._run(lambda connection: connection.execute("PRAGMA max_page_count = 10").fetchone())
+    with pytest.raises(BackendError) as caught:
+        kv.store(b"b", b"x" * 100_000)
+    assert caught.value.kind == "full"
+    assert kv.get_many([b"a", b"b"]) == [Item(b"1", 0, None, 1), None]
+
+
+def test_closing_twice_is_harmless_and_ends_the_thread(kv: SqliteStorage) -> None:
+    pool = kv._pool
+    assert pool is not None
+    kv.close()
+    kv.close()
+    wait_for(lambda: gevent.idle() or pool.size == 0, "the thread ends")
