@@ -1,5 +1,6 @@
 from hyper_proxy.common.gather cimport Gather
 from hyper_proxy.conn_pool.replies cimport ReplyParser
+from hyper_proxy.stats.histogram cimport Histogram
 
 
 cdef class Lane:
@@ -12,8 +13,8 @@ cdef class Lane:
     cdef readonly Py_ssize_t bytes_out
     cdef readonly object greeting
     cdef readonly bint patient
-    cdef object latency
-    cdef Py_ssize_t max_pending_bytes
+    cdef Histogram latency
+    cdef readonly Py_ssize_t max_pending_bytes
     cdef double read_s
     cdef double heard_at
     cdef ReplyParser parser

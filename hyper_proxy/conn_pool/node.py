@@ -7,33 +7,36 @@ import socket as plain_socket
 from collections import Counter
 from collections.abc import Callable
 from time import monotonic
+from typing import Protocol
 
 from gevent import socket
 
 from hyper_proxy.common.errors import BackendError
+from hyper_proxy.config.model import Level, Server
 from hyper_proxy.conn_pool.lane import Lane
 from hyper_proxy.conn_pool.replies import ReplyError, ReplyParser
+from hyper_proxy.stats.histogram import Histogram
 
 
-class Greeting:
-    """What a storage says on a new connection before it is used; a storage makes its own by subclassing.
-
-    Two greetings that compare equal may share a connection.
-    """
+class Greeting(Protocol):
+    """What a storage says on a new connection before it is used. Two greetings that are equal may share a connection."""
 
     def greet(self, ask: Callable[[bytes], bytes]) -> None:
         """Talk by `ask(request) -> reply`. Raises ReplyError when the server is not what it should be."""
+        ...
+
+    def __hash__(self) -> int: ...
 
 
 class Node:
     """One server of one instance. `label` names it in errors and statistics."""
 
-    def __init__(self, instance: str, level: object, server: object, parser: type[ReplyParser], latency: object) -> None:
+    def __init__(self, instance: str, level: Level, server: Server, parser: type[ReplyParser]) -> None:
         self.instance = instance
         self.server = server
         self.label = server.label
         self.parser = parser
-        self.latency = latency
+        self.latency = Histogram()  # from the send of a request to its reply
         self.read_s = level.timeout.read_ms / 1000
         self.connect_s = level.timeout.connect_ms / 1000
         self.queue_s = level.timeout.queue_ms / 1000

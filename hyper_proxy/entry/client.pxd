@@ -1,6 +1,7 @@
 cdef class Client:
     cdef readonly object sock
     cdef readonly object address
+    cdef readonly object local_address
     cdef readonly int fd
     cdef readonly Py_ssize_t bytes_in
     cdef readonly Py_ssize_t bytes_out

@@ -17,11 +17,12 @@ from hyper_proxy.common.sockio import recv, send
 
 @cython.cclass
 class Client:
-    """sock: connected and non-blocking; address: what to call the client; write_s: a client that takes no byte for so long is cut."""
+    """sock: connected and non-blocking; address: what to call the client; local_address: the listener it came to; write_s: a client that takes no byte for so long is cut."""
 
-    def __init__(self, sock: object, address: str, write_s: float) -> None:
+    def __init__(self, sock: object, address: str, local_address: str, write_s: float) -> None:
         self.sock = sock
         self.address = address
+        self.local_address = local_address
         self.fd = sock.fileno()
         self.write_s = write_s
         self.bytes_in = 0

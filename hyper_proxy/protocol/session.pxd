@@ -1,4 +1,5 @@
 from hyper_proxy.common.gather cimport Gather
+from hyper_proxy.conn_pool.lane cimport Lane
 
 
 cdef class Reducer:
@@ -25,6 +26,7 @@ cdef class Session:
 
     cpdef feed(self, bytes data)
     cpdef finish(self)
+    cpdef send(self, Lane lane, object raw)
     cdef Py_ssize_t walk(self, bytes buf, Py_ssize_t start) except -1
     cpdef reduce_later(self, Reducer reducer)
     cdef void tally(self, int klass)

@@ -5,12 +5,15 @@ What every protocol's session shares. The requests of one read are one batch: ea
 request whose answer is made of several slots, or must be changed, also leaves a Reducer in `plan`.
 """
 
+from __future__ import annotations
+
 from time import monotonic
 
 import cython
 
 if not cython.compiled:
     from hyper_proxy.common.gather import Gather
+    from hyper_proxy.conn_pool.lane import Lane
 
 FIRST_DEPTH = 256  # requests of one batch, to begin with
 MAX_DEPTH = 1024
@@ -22,7 +25,7 @@ class Reducer:
     """Makes one reply of `count` consecutive slots."""
 
     @cython.ccall
-    def reduce(self, replies: list, session: "Session") -> bytes:
+    def reduce(self, replies: list, session: Session) -> bytes:
         """replies: bytes or BackendError each. Returns the reply, b"" for none."""
         raise NotImplementedError
 
@@ -131,6 +134,17 @@ class Session:
         raise NotImplementedError
 
     # --- for the protocols
+
+    @cython.ccall
+    def send(self, lane: Lane, raw: object):
+        """Send a whole request; its reply fills the slot that is opened here. Waits while the server has too much to take."""
+        gather: Gather = self.gather
+        if lane.pending_bytes > lane.max_pending_bytes:
+            error = lane.wait_for_room()
+            if error is not None:
+                gather.fail(gather.expect(), error)
+                return
+        lane.submit(raw, gather, gather.expect())
 
     @cython.ccall
     def reduce_later(self, reducer: Reducer):

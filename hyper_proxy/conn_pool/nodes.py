@@ -1,0 +1,35 @@
+"""The nodes of one level, by shard; a reload takes over those that have not changed, with their connections."""
+
+from __future__ import annotations
+
+from hyper_proxy.config.model import Backoff, Level, Server, Timeout
+from hyper_proxy.conn_pool.node import Node
+from hyper_proxy.conn_pool.replies import ReplyParser
+
+Identity = tuple[Server, Timeout, Backoff, str, str, int, int]
+
+
+def identity(level: Level, server: Server) -> Identity:
+    """What must be equal for a node to be the same one."""
+    return (server, level.timeout, level.backoff, level.username, level.password, level.db, level.max_pending_bytes)
+
+
+class Nodes:
+    """`all` is in the order of the level's servers: the index is the shard."""
+
+    def __init__(self, instance: str, level: Level, parser: type[ReplyParser], previous: Nodes | None) -> None:
+        kept = previous.by_identity if previous else {}
+        self.by_identity: dict[Identity, Node] = {}
+        self.all: list[Node] = []
+        for server in level.servers:
+            key = identity(level, server)
+            node = kept.get(key) or Node(instance, level, server, parser)
+            self.by_identity[key] = node
+            self.all.append(node)
+
+    def close(self, successor: Nodes | None) -> None:
+        """Close the nodes that the successor does not have."""
+        kept = successor.by_identity if successor else {}
+        for key, node in self.by_identity.items():
+            if key not in kept:
+                node.close()

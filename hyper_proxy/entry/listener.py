@@ -1,0 +1,84 @@
+"""Accept clients on one listening socket and run a greenlet for each."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gevent import get_hub
+from gevent import socket as gsocket
+from greenlet import greenlet
+
+from hyper_proxy.entry.client import Client
+
+if TYPE_CHECKING:
+    from hyper_proxy.front import Front
+
+ACCEPTS_PER_TURN = 64  # then the loop goes round: clients that are connected come first
+EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+PAUSE_S = 0.5  # without descriptors, accepting is tried again after this
+
+
+class Listener:
+    """sock: bound, listening, non-blocking; stays open when accepting stops, its owner closes it."""
+
+    def __init__(self, front: Front, sock: socket.socket, address: str, on_error: Callable[[str], None]) -> None:
+        self.front = front
+        self.sock = sock
+        self.address = address
+        self.on_error = on_error
+        self.hub = get_hub()
+        self.watcher = self.hub.loop.io(sock.fileno(), 1)
+        self.timer = self.hub.loop.timer(PAUSE_S)
+        self.watcher.start(self._on_connection)
+
+    def close(self) -> None:
+        """Accept no more."""
+        self.timer.close()
+        self.watcher.close()
+
+    def _on_connection(self) -> None:
+        for _ in range(ACCEPTS_PER_TURN):
+            try:
+                sock, peer = self.sock.accept()
+            except (BlockingIOError, ConnectionAbortedError, InterruptedError):
+                return
+            except OSError as error:
+                if error.errno not in EXHAUSTED:
+                    raise
+                self.on_error(f"listener {self.address}: {os.strerror(error.errno)}; accepting again in {PAUSE_S} s")
+                self.watcher.stop()
+                self.timer.start(self._resume)
+                return
+            greenlet(self._run, self.hub).switch(sock, peer)
+
+    def _resume(self) -> None:
+        self.watcher.start(self._on_connection)
+
+    def _run(self, sock: socket.socket, peer: object) -> None:
+        front = self.front
+        limits = front.snapshot.instance.limits
+        if len(front.clients) >= limits.max_clients:
+            front.stats.refused += 1
+            sock.close()
+            return
+        sock.setblocking(False)
+        client = Client(sock, _name(sock, peer), self.address, limits.write_timeout_ms / 1000)
+        front.stats.accepted += 1
+        front.clients.add(client)
+        try:
+            front.session(front, client).serve()
+        except (OSError, gsocket.timeout):
+            front.stats.error("client_lost")
+        finally:
+            front.clients.discard(client)
+            front.stats.bytes_in += client.bytes_in
+            front.stats.bytes_out += client.bytes_out
+            client.close()
+
+
+def _name(sock: socket.socket, peer: object) -> str:
+    return f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) and peer else f"unix:{sock.fileno()}"

@@ -1,0 +1,34 @@
+from libc.string cimport memcpy
+
+from hyper_proxy.conn_pool.lane cimport Lane
+from hyper_proxy.hashing.placement cimport Placement
+from hyper_proxy.protocol.session cimport Reducer, Session
+
+
+cdef class Part:
+    cdef readonly Py_ssize_t shard
+    cdef readonly Py_ssize_t keys
+    cdef readonly bytearray request
+    cdef Py_ssize_t size
+    cdef Py_ssize_t cursor
+
+
+cdef class Split(Reducer):
+    cdef readonly list parts
+    cdef readonly Py_ssize_t keys
+    cdef bytearray shards
+    cdef int words_per_key
+
+    cdef bint cut(self, bytes buf, Py_ssize_t args, Py_ssize_t argc, Placement placement) except -1
+
+
+cdef class ByPosition(Split):
+    pass
+
+
+cdef class Sum(Split):
+    pass
+
+
+cdef class AllOk(Split):
+    pass

@@ -1,0 +1,224 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Where a redis request ends, and where its verb and its first argument are; nothing is copied.
+
+Format: https://redis.io/docs/latest/develop/reference/protocol-spec/ ("Sending commands"), and the inline form of one line.
+Errors have redis' own words.
+"""
+
+import cython
+
+from hyper_proxy.common.errors import ClientError
+
+LEAST_ARGUMENT_BYTES = 6  # "$0" CRLF CRLF
+
+
+def _protocol_error(text: str) -> ClientError:
+    return ClientError(f"Protocol error: {text}", fatal=True)
+
+
+@cython.cclass
+class Framer:
+    """Finds requests in a buffer; after `scan` its attributes describe the request that was found.
+
+    argc                    number of words; 0 for an empty request, which has no answer
+    name_start, name_end    the verb
+    key_start, key_end      the word after it, where most commands have their key; equal when there is none
+    args                    the index of the verb's own "$"
+    inline                  the request is one line; the other attributes are not set
+    need                    after -1: how many bytes from the request's start must be there before another scan
+    """
+
+    def __init__(self, max_arguments: int, max_bulk: int, max_line: int) -> None:
+        self.max_arguments = max_arguments
+        self.max_bulk = max_bulk
+        self.max_line = max_line
+        self.need = self.argc = self.args = 0
+        self.name_start = self.name_end = self.key_start = self.key_end = 0
+        self.inline = False
+        self.position = 0
+        self.open = 0
+
+    @cython.ccall
+    @cython.exceptval(-2, check=False)
+    def scan(self, buf: bytes, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The index after the request that begins at `start`; -1 when it is not whole. Raises a fatal ClientError."""
+        p: cython.p_uchar = buf
+        n: cython.Py_ssize_t = len(buf)
+        i: cython.Py_ssize_t
+        value: cython.Py_ssize_t
+        digits: cython.Py_ssize_t
+        left: cython.Py_ssize_t
+        index: cython.Py_ssize_t
+        if p[start] != 42:
+            return self.scan_line(buf, start)
+        self.inline = False
+        if self.open:
+            i = start + self.position
+            left = self.open
+            self.open = 0
+        else:
+            value = 0
+            i = start + 1
+            if i < n and p[i] == 45:
+                return self.scan_nothing(buf, start)
+            while i < n and 48 <= p[i] <= 57:
+                value = value * 10 + (p[i] - 48)
+                i += 1
+                if value > self.max_arguments:
+                    raise _protocol_error("invalid multibulk length")
+            if i + 1 >= n:
+                if i < n and p[i] != 13:
+                    raise _protocol_error("invalid multibulk length")
+                return self.wait_for(i + 2 - start, 0, 0)
+            if p[i] != 13 or p[i + 1] != 10 or i == start + 1:
+                raise _protocol_error("invalid multibulk length")
+            i += 2
+            self.argc = left = value
+            self.args = i - start
+            self.name_start = self.name_end = self.key_start = self.key_end = 0
+        while left:
+            if i >= n:
+                return self.wait_for(i - start + left * LEAST_ARGUMENT_BYTES, i - start, left)
+            if p[i] != 36:
+                raise _protocol_error(f"expected '$', got '{chr(p[i])}'")
+            value = 0
+            digits = i + 1
+            while digits < n and 48 <= p[digits] <= 57:
+                value = value * 10 + (p[digits] - 48)
+                digits += 1
+                if value > self.max_bulk:
+                    raise _protocol_error("invalid bulk length")
+            if digits + 1 >= n:
+                if digits < n and p[digits] != 13:
+                    raise _protocol_error("invalid bulk length")
+                return self.wait_for(i - start + left * LEAST_ARGUMENT_BYTES, i - start, left)
+            if p[digits] != 13 or p[digits + 1] != 10 or digits == i + 1:
+                raise _protocol_error("invalid bulk length")
+            digits += 2
+            if digits + value + 2 > n:
+                return self.wait_for(digits + value + 2 + (left - 1) * LEAST_ARGUMENT_BYTES - start, i - start, left)
+            index = self.argc - left
+            if index == 0:
+                self.name_start = digits - start
+                self.name_end = digits + value - start
+            elif index == 1:
+                self.key_start = digits - start
+                self.key_end = digits + value - start
+            i = digits + value + 2
+            left -= 1
+        self.position = 0
+        # Relative so far, since the buffer may have moved between two scans of one request.
+        self.name_start += start
+        self.name_end += start
+        self.key_start += start
+        self.key_end += start
+        self.args += start
+        return i
+
+    @cython.cfunc
+    @cython.exceptval(-2, check=False)
+    def scan_line(self, buf: bytes, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """An inline request: one line."""
+        end: cython.Py_ssize_t = buf.find(b"\n", start)
+        if (end < 0 and len(buf) - start > self.max_line) or end - start > self.max_line:
+            raise _protocol_error("too big inline request")
+        if end < 0:
+            return self.wait_for(len(buf) - start + 1, 0, 0)
+        self.inline = True
+        self.argc = 1
+        return end + 1
+
+    def scan_nothing(self, buf: bytes, start: int) -> int:
+        """A negative number of words: redis reads it and does nothing."""
+        end = buf.find(b"\r\n", start)
+        if end < 0:
+            if len(buf) - start > 32:
+                raise _protocol_error("invalid multibulk length")
+            return self.wait_for(len(buf) - start + 1, 0, 0)
+        if not buf[start + 2 : end].isdigit():
+            raise _protocol_error("invalid multibulk length")
+        self.argc = 0
+        return end + 2
+
+    @cython.cfunc
+    def wait_for(self, need: cython.Py_ssize_t, position: cython.Py_ssize_t, open: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        self.need = need
+        self.position = position
+        self.open = open
+        return -1
+
+
+@cython.ccall
+def words(buf: bytes, args: cython.Py_ssize_t, end: cython.Py_ssize_t) -> list:
+    """The words of a whole request, from its first "$" at `args` on."""
+    p: cython.p_uchar = buf
+    out: list = []
+    value: cython.Py_ssize_t
+    while args < end:
+        value = 0
+        args += 1
+        while p[args] != 13:
+            value = value * 10 + (p[args] - 48)
+            args += 1
+        args += 2
+        out.append(buf[args : args + value])
+        args += value + 2
+    return out
+
+
+def split_line(line: bytes) -> list[bytes]:
+    """The words of an inline request, with redis' quoting: "..." with \\n \\r \\t \\b \\a \\xHH, '...' with \\'.
+
+    Raises a fatal ClientError when quotes are not closed or not followed by a space.
+    """
+    out: list[bytes] = []
+    i, n = 0, len(line)
+    while True:
+        while i < n and line[i : i + 1].isspace():
+            i += 1
+        if i >= n:
+            return out
+        word = bytearray()
+        while i < n and not line[i : i + 1].isspace() and line[i] != 0:
+            quote = line[i : i + 1]
+            if quote in (b'"', b"'"):
+                i = _quoted(line, i + 1, quote, word)
+                if i < n and not line[i : i + 1].isspace():
+                    raise _protocol_error("unbalanced quotes in request")
+                break
+            word += quote
+            i += 1
+        out.append(bytes(word))
+        if i < n and line[i] == 0:
+            return out
+
+
+_ESCAPES = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"a": b"\a"}
+_HEX = frozenset(b"0123456789abcdefABCDEF")
+
+
+def _quoted(line: bytes, i: int, quote: bytes, word: bytearray) -> int:
+    """Append what stands between quotes; the index after the closing one."""
+    while i < len(line):
+        here = line[i : i + 1]
+        following = line[i + 1 : i + 2]
+        if here == quote:
+            return i + 1
+        if quote == b'"' and here == b"\\" and following == b"x" and len(line) > i + 3 and _HEX.issuperset(line[i + 2 : i + 4]):
+            word.append(int(line[i + 2 : i + 4], 16))
+            i += 4
+        elif quote == b'"' and here == b"\\" and following:
+            word += _ESCAPES.get(following, following)
+            i += 2
+        elif quote == b"'" and here == b"\\" and following == b"'":
+            word += b"'"
+            i += 2
+        else:
+            word += here
+            i += 1
+    raise _protocol_error("unbalanced quotes in request")
+
+
+def join_words(argv: list[bytes]) -> bytes:
+    """The request that these words make."""
+    return b"*%d\r\n%b" % (len(argv), b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in argv]))

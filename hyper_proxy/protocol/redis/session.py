@@ -1,0 +1,207 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""One redis client: the walk over its requests.
+
+Here is the way of nearly all requests: one key at a fixed place, or several keys that are split. Everything else is taken
+apart into words and handed to `treatments.treat`, which knows one function per treatment.
+"""
+
+from itertools import count
+from time import monotonic
+
+import cython
+
+from hyper_proxy.common.errors import ClientError
+from hyper_proxy.protocol.redis import treat
+from hyper_proxy.protocol.redis.commands import COMMANDS
+from hyper_proxy.protocol.redis.encode import error, null
+from hyper_proxy.protocol.redis.fanout import SPLITS
+from hyper_proxy.protocol.redis.framing import Framer, join_words, split_line, words
+
+if not cython.compiled:
+    from hyper_proxy.conn_pool.lane import Lane
+    from hyper_proxy.hashing.placement import Placement
+    from hyper_proxy.protocol.redis.command import Command
+    from hyper_proxy.protocol.redis.fanout import Part, Split
+    from hyper_proxy.protocol.session import Session
+
+SINGLE = 0  # hyper_proxy.protocol.redis.command has all treatments
+SPLIT = 2
+
+ON = 0  # CLIENT REPLY: ON, OFF, SKIP the next one, SKIP this one
+OFF = 1
+SKIP_NEXT = 2
+SKIP = 3
+
+_ids = count(1)
+
+
+@cython.cclass
+class RedisSession(Session):
+    """What one redis client has said: database, RESP version, name, user, transaction.
+
+    `special` is set whenever a request can't take the short way: before AUTH, inside a transaction, with CLIENT REPLY OFF,
+    or when the storage is not redis.
+    """
+
+    def __init__(self, front: object, client: object) -> None:
+        self.id = next(_ids)
+        self.name = b""
+        self.resp = 2
+        self.db = 0
+        self.user = "default"
+        self.lib_name = b""
+        self.lib_ver = b""
+        self.created = monotonic()
+        self.authenticated = not front.snapshot.instance.password
+        self.transaction = None
+        self.replies = ON
+        self.last_name = b""
+        self.last_command = None
+        super().__init__(front, client)
+
+    def adopt(self) -> None:
+        snapshot = self.snapshot
+        limits = snapshot.instance.limits
+        self.framer = Framer(limits.max_arguments, limits.max_value_bytes, limits.max_line_bytes)
+        self.placement = snapshot.placement
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Follow a change of database, RESP version, transaction or CLIENT REPLY."""
+        storage = self.snapshot.storage
+        self.lanes = storage.lanes(self.db, self.resp, self.id) if storage.forwards else None
+        self.special = (
+            self.lanes is None or not self.authenticated or self.transaction is not None or self.replies != ON
+        )
+
+    @property
+    def instance(self) -> object:
+        """The configuration of the instance that this client is connected to."""
+        return self.snapshot.instance
+
+    @property
+    def address(self) -> str:
+        """The client's address, as CLIENT INFO shows it."""
+        return self.client.address
+
+    @property
+    def laddr(self) -> str:
+        """The proxy's address that the client is connected to."""
+        return self.client.local_address
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def walk(self, buf: bytes, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        framer: Framer = self.framer
+        n: cython.Py_ssize_t = len(buf)
+        depth: cython.Py_ssize_t = self.depth
+        command: Command
+        try:
+            while start < n and depth > 0:
+                end: cython.Py_ssize_t = framer.scan(buf, start)
+                if end < 0:
+                    self.need = framer.need
+                    break
+                if framer.argc == 0:
+                    start = end
+                    continue
+                depth -= 1
+                if framer.inline:
+                    argv: list = split_line(buf[start : end - 1])
+                    if argv and not self.handle(join_words(argv), argv):
+                        break
+                    start = end
+                    continue
+                command = self.lookup(buf)
+                if command is not None and not self.special and command.accepts(framer.argc):
+                    if command.treatment == SINGLE and command.first == 1:
+                        self.forward(command, buf, start, end)
+                        start = end
+                        continue
+                    if command.treatment == SPLIT:
+                        self.split(command, buf, start, end)
+                        start = end
+                        continue
+                if not self.handle(buf[start:end], words(buf, framer.args, end)):
+                    break
+                start = end
+        except ClientError as fault:
+            self.gather.add(error(f"ERR {fault}"))
+            self.front.stats.error("client")
+            self.closing = True
+        return start
+
+    @cython.cfunc
+    def lookup(self, buf: bytes) -> Command:
+        """The command of the request in the framer; the last one is remembered, for pipelines repeat themselves."""
+        p: cython.p_uchar = buf
+        start: cython.Py_ssize_t = self.framer.name_start
+        size: cython.Py_ssize_t = self.framer.name_end - start
+        last: cython.p_uchar = self.last_name
+        i: cython.Py_ssize_t = 0
+        if size == len(self.last_name):
+            while i < size and p[start + i] == last[i]:
+                i += 1
+            if i == size:
+                return self.last_command
+        name: bytes = buf[start : start + size]
+        command: Command = COMMANDS.get(name)
+        if command is None:
+            command = COMMANDS.get(name.lower())
+            if command is None:
+                return None
+        self.last_name = name
+        self.last_command = command
+        return command
+
+    @cython.cfunc
+    def forward(self, command: Command, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t):
+        """One key: the request goes to its shard as it came."""
+        shard: cython.Py_ssize_t = self.placement.locate(buf, self.framer.key_start, self.framer.key_end)
+        lane: Lane = self.lanes[shard]
+        self.tally(command.klass)
+        self.send(lane, buf if end - start == len(buf) else buf[start:end])
+
+    @cython.cfunc
+    def split(self, command: Command, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t):
+        """Several keys: one request for each shard that holds some of them."""
+        framer: Framer = self.framer
+        kind, words_per_key = SPLITS[command.reduce]
+        if (framer.argc - 1) % words_per_key:
+            self.gather.add(error(b"ERR wrong number of arguments for '%b' command" % command.name))
+            return
+        reducer: Split = kind(words_per_key)
+        part: Part
+        self.tally(command.klass)
+        if reducer.cut(buf, framer.args, framer.argc, self.placement):
+            self.reduce_later(reducer)
+            for part in reducer.parts:
+                self.send(self.lanes[part.shard], part.request)
+        else:
+            self.send(self.lanes[reducer.parts[0].shard], buf if end - start == len(buf) else buf[start:end])
+
+    def handle(self, raw: bytes, argv: list) -> bool:
+        """A request that can't take the short way. False: it must wait until the batch before it is answered."""
+        return treat.treat(self, raw, argv)
+
+    # --- for the treatments
+
+    def locate(self, key: bytes) -> int:
+        """The shard of a key."""
+        return self.placement.locate(key, 0, len(key))
+
+    def nil(self) -> bytes:
+        """Nothing, in the client's RESP version."""
+        return null(self.resp)
+
+    def error_reply(self, fault: object) -> bytes:
+        self.front.stats.error(fault.kind)
+        return error(f"ERR {fault}")
+
+    def misfit(self, shard: int) -> bytes:
+        """The error for a node whose reply has not the shape that the request asks for."""
+        return self.error_reply(self.lanes[shard].node.error("protocol", "its answer does not fit the request"))
+
+    def end(self) -> None:
+        if self.transaction is not None:
+            self.transaction.abandon()

@@ -1,0 +1,3 @@
+def treat(session, raw, argv):
+    session.gather.add(b"-ERR not yet\r\n")
+    return True

@@ -1,0 +1,85 @@
+"""redis as a storage: its greeting, and the lanes of one level's servers."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hyper_proxy.config.model import Level
+from hyper_proxy.conn_pool.lane import Lane
+from hyper_proxy.conn_pool.nodes import Nodes
+from hyper_proxy.conn_pool.replies import ReplyError
+from hyper_proxy.storage.resp import RespParser
+
+
+def encode(*words: bytes | str | int) -> bytes:
+    """A request."""
+    parts = [word if isinstance(word, bytes) else str(word).encode() for word in words]
+    return b"*%d\r\n%b" % (len(parts), b"".join([b"$%d\r\n%b\r\n" % (len(part), part) for part in parts]))
+
+
+@dataclass(frozen=True, slots=True)
+class RedisGreeting:
+    """What makes two connections to one redis server different: the database and the RESP version; the user is the level's."""
+
+    username: str
+    password: str
+    db: int
+    resp: int
+
+    def greet(self, ask: Callable[[bytes], bytes]) -> None:
+        """Log in, choose version and database; then make sure that the server answers each question once, and rightly.
+
+        A server that answers too much, or whatever it likes, would hand one client's data to another. Raises ReplyError.
+        """
+        if self.password:
+            user = (self.username,) if self.username else ()
+            _expect(b"+OK", "AUTH", ask(encode("AUTH", *user, self.password)))
+        if self.resp == 3:
+            _expect(b"%", "HELLO 3", ask(encode("HELLO", 3)))
+        if self.db:
+            _expect(b"+OK", f"SELECT {self.db}", ask(encode("SELECT", self.db)))
+        _expect(b"+PONG", "PING", ask(encode("PING")))
+        nonce = secrets.token_hex(8).encode()
+        answer = ask(encode("ECHO", nonce))
+        if answer != b"$%d\r\n%b\r\n" % (len(nonce), nonce) and not answer.startswith(b"-ERR"):
+            raise ReplyError("it did not echo what it was sent")
+
+
+def _expect(prefix: bytes, what: str, answer: bytes) -> None:
+    if not answer.startswith(prefix):
+        raise ReplyError(f"{what} was answered {answer[:80].decode(errors='replace').strip()!r}")
+
+
+class RedisStorage:
+    """The servers of one level. A front that speaks redis forwards to it as it is."""
+
+    speaks = "redis"
+    forwards = True
+
+    def __init__(self, instance: str, level: Level, previous: RedisStorage | None = None) -> None:
+        self.level = level
+        self.nodes = Nodes(instance, level, RespParser, previous.nodes if previous else None)
+        self._lanes: dict[tuple[int, int, int], list[Lane]] = {}
+
+    def greeting(self, db: int, resp: int) -> RedisGreeting:
+        """The greeting for a client's database `db` and RESP version."""
+        return RedisGreeting(self.level.username, self.level.password, self.level.db + db, resp)
+
+    def lanes(self, db: int, resp: int, client: int) -> list[Lane]:
+        """The shared lanes by shard. One client always gets the same ones, so its requests to a node stay in order."""
+        key = (db, resp, client % self.level.connections)
+        lanes = self._lanes.get(key)
+        if lanes is None:
+            greeting = self.greeting(db, resp)
+            lanes = self._lanes[key] = [node.lane(greeting, key[2]) for node in self.nodes.all]
+        return lanes
+
+    def private_lane(self, shard: int, db: int, resp: int, patient: bool = False) -> Lane:
+        """A lane of its own for one client; its owner closes it."""
+        return self.nodes.all[shard].private_lane(self.greeting(db, resp), patient)
+
+    def close(self, successor: RedisStorage | None) -> None:
+        """Let go of the nodes that the successor has not taken over."""
+        self.nodes.close(successor.nodes if successor else None)
