@@ -95,14 +95,14 @@ def subcommands_of(command: Command) -> dict[bytes, Command]:
 
 
 def resolve(argv: list[bytes]) -> Command:
-    """The row of a request, down to the subcommand, for a right number of words. Raises ClientError in redis' words."""
+    """The row of a request, down to the subcommand, for a right number of words. Raises ErrorReply in redis' words."""
     command = COMMANDS.get(argv[0].lower())
     if command is None:
-        raise wording.client_error(wording.unknown_command(argv))
+        raise wording.ErrorReply(wording.unknown_command(argv))
     if command.subcommands is not None and len(argv) > 1:
         command = subcommands_of(command).get(argv[1].lower())
         if command is None:
-            raise wording.client_error(wording.unknown_subcommand(argv))
+            raise wording.ErrorReply(wording.unknown_subcommand(argv))
     if not command.accepts(len(argv)):
-        raise wording.client_error(wording.wrong_arity(command))
+        raise wording.ErrorReply(wording.wrong_arity(command))
     return command

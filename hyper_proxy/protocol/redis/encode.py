@@ -41,8 +41,7 @@ class Verbatim:
 
 
 def _bytes(text: str | bytes) -> bytes:
-    # Error texts quote a client's bytes, and travel as str in exceptions: surrogateescape brings them back unchanged.
-    return text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+    return text.encode() if isinstance(text, str) else text
 
 
 def simple(text: str | bytes) -> bytes:

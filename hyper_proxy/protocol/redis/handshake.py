@@ -8,7 +8,7 @@ from . import encode, wording
 from .commands import VERSION
 from .session_view import SessionView
 
-DEFAULT_USER = b"default"
+DEFAULT_USER = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,46 +16,51 @@ class Hello:
     """What HELLO asks for. resp 0: the version stays as it is; auth and name None: not given."""
 
     resp: int
-    auth: tuple[bytes, bytes] | None
+    auth: tuple[str, bytes] | None
     name: bytes | None
 
 
 def parse_hello(argv: list[bytes]) -> Hello:
-    """`HELLO [2|3 [AUTH user password] [SETNAME name]]`; raises ClientError."""
+    """`HELLO [2|3 [AUTH user password] [SETNAME name]]`; raises ErrorReply."""
     if len(argv) < 2:
         return Hello(0, None, None)
     if not _is_integer(argv[1]):
-        raise wording.client_error(wording.PROTO_NOT_AN_INTEGER)
+        raise wording.ErrorReply(wording.PROTO_NOT_AN_INTEGER)
     resp = int(argv[1])
     if resp not in (encode.RESP2, encode.RESP3):
-        raise wording.client_error(wording.NO_PROTO)
-    auth: tuple[bytes, bytes] | None = None
+        raise wording.ErrorReply(wording.NO_PROTO)
+    auth: tuple[str, bytes] | None = None
     name: bytes | None = None
     at = 2
     while at < len(argv):
         option = argv[at].lower()
         if option == b"auth" and at + 2 < len(argv):
-            auth = (argv[at + 1], argv[at + 2])
+            auth = (_user(argv[at + 1]), argv[at + 2])
             at += 3
         elif option == b"setname" and at + 1 < len(argv):
             name = checked_name(argv[at + 1])
             at += 2
         else:
-            raise wording.client_error(wording.bad_hello_option(argv[at]))
+            raise wording.ErrorReply(wording.bad_hello_option(argv[at]))
     return Hello(resp, auth, name)
 
 
-def parse_auth(argv: list[bytes]) -> tuple[bytes, bytes]:
-    """`AUTH [user] password` as (user, password); raises ClientError."""
+def parse_auth(argv: list[bytes]) -> tuple[str, bytes]:
+    """`AUTH [user] password` as (user, password); raises ErrorReply."""
     if len(argv) > 3:
-        raise wording.client_error(wording.SYNTAX)
-    return (argv[1], argv[2]) if len(argv) == 3 else (DEFAULT_USER, argv[1])
+        raise wording.ErrorReply(wording.SYNTAX)
+    return (_user(argv[1]), argv[2]) if len(argv) == 3 else (DEFAULT_USER, argv[1])
+
+
+def _user(name: bytes) -> str:
+    """A name that is no text is nobody's, and stays another one than any that is."""
+    return name.decode("utf-8", "backslashreplace")
 
 
 def checked_name(name: bytes) -> bytes:
     """A name that a client gives itself: printable and without spaces, since CLIENT INFO is one line of words."""
     if not is_printable(name):
-        raise wording.client_error(wording.BAD_CLIENT_NAME)
+        raise wording.ErrorReply(wording.BAD_CLIENT_NAME)
     return name
 
 

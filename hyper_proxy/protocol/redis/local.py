@@ -1,6 +1,6 @@
 """The commands that the proxy answers itself, by the name of their row: LOCAL[command.name](session, argv) -> reply.
 
-A handler may raise ClientError, whose text is the error reply. The number of words has been checked by the row's arity.
+A handler may raise ErrorReply, whose `reply` is the answer. The number of words has been checked by the row's arity.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def describe(session: SessionView) -> str:
         "ssub": 0,
         "multi": -1,
         "cmd": "client|info",
-        "user": _text(session.user),
+        "user": session.user,
         "redir": -1,
         "resp": session.resp,
         "lib-name": _text(session.lib_name),
@@ -60,7 +60,7 @@ def getname(session: SessionView, argv: list[bytes]) -> bytes:
 
 
 def setname(session: SessionView, argv: list[bytes]) -> bytes:
-    """CLIENT SETNAME; the empty name takes it away. Raises ClientError."""
+    """CLIENT SETNAME; the empty name takes it away. Raises ErrorReply."""
     session.name = checked_name(argv[2])
     return encode.OK
 

@@ -9,8 +9,6 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from hyper_proxy.common.errors import ClientError
-
 from . import encode, keyflags, wording
 from .command import REFUSED, Command
 from .commands import COMMANDS, FACTS, Facts, keys_of, resolve, subcommands_of
@@ -140,27 +138,27 @@ def _names(rows: list[Facts]) -> bytes:
 
 
 def _request(argv: list[bytes]) -> tuple[Command, list[bytes]]:
-    """The row of the request that is asked about, and its words; raises ClientError."""
+    """The row of the request that is asked about, and its words; raises ErrorReply."""
     words = argv[2:]
     try:
         row = resolve(words)
-    except ClientError as wrong:
+    except wording.ErrorReply as wrong:
         known = COMMANDS.get(words[0].lower())
         is_number = known is not None and (known.subcommands is None or words[1].lower() in subcommands_of(known))
-        raise wording.client_error(_BAD_NUMBER if is_number else _BAD_COMMAND) from wrong
+        raise wording.ErrorReply(_BAD_NUMBER if is_number else _BAD_COMMAND) from wrong
     if not row.first and row.find_keys is None:
-        raise wording.client_error(_NO_KEYS)
+        raise wording.ErrorReply(_NO_KEYS)
     return row, words
 
 
 def getkeys(session: SessionView, argv: list[bytes]) -> bytes:
-    """COMMAND GETKEYS command [word ...]. Raises ClientError."""
+    """COMMAND GETKEYS command [word ...]. Raises ErrorReply."""
     row, words = _request(argv)
     return encode.array([encode.bulk(words[at]) for at in keys_of(row, words)])
 
 
 def getkeysandflags(session: SessionView, argv: list[bytes]) -> bytes:
-    """COMMAND GETKEYSANDFLAGS command [word ...]. Raises ClientError."""
+    """COMMAND GETKEYSANDFLAGS command [word ...]. Raises ErrorReply."""
     row, words = _request(argv)
     parent, _, sub = row.name.decode().partition("|")
     facts = FACTS[parent].subcommands[sub] if sub else FACTS[parent]

@@ -38,25 +38,25 @@ def _human(size: int) -> str:
     return f"{size}B" if unit == "B" else f"{number:.2f}{unit}"
 
 
-def _run_id(session: SessionView) -> str:
+def _run_id(started: float) -> str:
     """40 hexadecimal digits that are the same as long as this worker lives."""
-    identity = f"{session.instance.name} {platform.node()} {os.getpid()} {session.worker.started}"
+    identity = f"{platform.node()} {os.getpid()} {started}"
     return hashlib.sha1(identity.encode(), usedforsecurity=False).hexdigest()
 
 
 def server(session: SessionView) -> Mapping[str, object]:
-    uptime = max(0, int(time.time() - session.worker.started))
+    started = psutil.Process().create_time()
+    uptime = max(0, int(time.time() - started))
     port = session.laddr.rpartition(":")[2]
     return {
         "redis_version": VERSION,
         "redis_mode": "standalone",
         "hyper_proxy_version": __version__,
         "hyper_proxy_instance": session.instance.name,
-        "hyper_proxy_worker": session.worker.slot,
         "os": f"{platform.system()} {platform.release()} {platform.machine()}",
         "arch_bits": struct.calcsize("P") * 8,
         "process_id": os.getpid(),
-        "run_id": _run_id(session),
+        "run_id": _run_id(started),
         "tcp_port": port if port.isdigit() else 0,
         "server_time_usec": time.time_ns() // 1000,
         "uptime_in_seconds": uptime,
@@ -65,7 +65,7 @@ def server(session: SessionView) -> Mapping[str, object]:
 
 
 def clients(session: SessionView) -> Mapping[str, object]:
-    return {"connected_clients": session.worker.clients, "maxclients": session.instance.limits.max_clients}
+    return {"connected_clients": len(session.front.clients), "maxclients": session.instance.limits.max_clients}
 
 
 def memory(session: SessionView) -> Mapping[str, object]:
@@ -90,12 +90,13 @@ def persistence(session: SessionView) -> Mapping[str, object]:
 
 
 def stats(session: SessionView) -> Mapping[str, object]:
+    counts, present = session.front.stats, session.front.clients
     return {
-        "total_connections_received": session.worker.connections_total,
-        "total_commands_processed": session.worker.requests_total,
-        "total_net_input_bytes": session.worker.bytes_in_total,
-        "total_net_output_bytes": session.worker.bytes_out_total,
-        "total_error_replies": session.worker.errors_total,
+        "total_connections_received": counts.accepted,
+        "total_commands_processed": sum(counts.requests),
+        "total_net_input_bytes": counts.bytes_in + sum(client.bytes_in for client in present),
+        "total_net_output_bytes": counts.bytes_out + sum(client.bytes_out for client in present),
+        "total_error_replies": sum(counts.errors.values()),
     }
 
 

@@ -1,4 +1,4 @@
-"""What the commands that the proxy answers itself see of a client's session, and of the worker it is in.
+"""What the commands that the proxy answers itself see of a client's session, and of the instance around it.
 
 The session is compiled; the handlers are not, and are written against these descriptions. A handler takes the session
 and the request's words and returns the whole reply.
@@ -6,46 +6,58 @@ and the request's words and returns the whole reply.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from hyper_proxy.config.model import Instance
 
 
-class WorkerView(Protocol):
-    """Counts of one worker's one instance; all but `started` and `clients` only ever rise."""
+class ClientView(Protocol):
+    """A client connection's own counts."""
 
     @property
-    def started(self) -> float:
-        """When the worker began, seconds since 1970."""
+    def bytes_in(self) -> int:
+        """Bytes read from it."""
 
     @property
-    def slot(self) -> int:
-        """The worker's number in the fleet."""
+    def bytes_out(self) -> int:
+        """Bytes written to it."""
+
+
+class StatsView(Protocol):
+    """Counts of one instance in one worker, since the worker began."""
 
     @property
-    def clients(self) -> int:
-        """Client connections now."""
+    def requests(self) -> Sequence[int]:
+        """Requests answered, by class."""
 
     @property
-    def connections_total(self) -> int:
-        """Client connections accepted."""
+    def errors(self) -> Mapping[str, int]:
+        """Errors that clients were told, by kind."""
 
     @property
-    def requests_total(self) -> int:
-        """Requests answered."""
+    def accepted(self) -> int:
+        """Client connections, the present ones included."""
 
     @property
-    def bytes_in_total(self) -> int:
-        """Bytes read from clients."""
+    def bytes_in(self) -> int:
+        """Bytes read from clients that are gone."""
 
     @property
-    def bytes_out_total(self) -> int:
-        """Bytes written to clients."""
+    def bytes_out(self) -> int:
+        """Bytes written to clients that are gone."""
+
+
+class FrontView(Protocol):
+    """One instance in one worker."""
 
     @property
-    def errors_total(self) -> int:
-        """Error replies."""
+    def stats(self) -> StatsView:
+        """Its counts."""
+
+    @property
+    def clients(self) -> Collection[ClientView]:
+        """Its connections now."""
 
 
 class SessionView(Protocol):
@@ -68,8 +80,8 @@ class SessionView(Protocol):
         """The database that SELECT chose."""
 
     @property
-    def user(self) -> bytes:
-        """Who AUTH said it is; b"default" without."""
+    def user(self) -> str:
+        """Who AUTH said it is; "default" without."""
 
     @property
     def address(self) -> str:
@@ -88,8 +100,8 @@ class SessionView(Protocol):
         """The configured instance that it is connected to."""
 
     @property
-    def worker(self) -> WorkerView:
-        """The worker's counts."""
+    def front(self) -> FrontView:
+        """The instance in this worker."""
 
 
 Handler = Callable[[SessionView, list[bytes]], bytes]

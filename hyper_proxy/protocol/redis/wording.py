@@ -10,10 +10,20 @@ from collections.abc import Sequence
 
 from hyper_proxy.common.errors import ClientError
 
+from . import encode
 from .command import Command
 
 # An unknown command is quoted up to here, and so are its arguments together; as in redis.
 QUOTE_BYTES = 128
+
+
+class ErrorReply(ClientError):
+    """A client's fault whose text is the whole error as redis words it, code included; `reply` is the encoded reply."""
+
+    def __init__(self, text: bytes) -> None:
+        super().__init__(text.decode("utf-8", "replace"))
+        self.reply = encode.error(text)
+
 
 SYNTAX = b"ERR syntax error"
 NOT_AN_INTEGER = b"ERR value is not an integer or out of range"
@@ -94,11 +104,6 @@ def unrecognized_option(word: bytes) -> bytes:
 def bad_info_value(word: bytes) -> bytes:
     """For a value of CLIENT SETINFO that would not fit into one line of words."""
     return b"ERR %b cannot contain spaces, newlines or special characters." % _quoted(word, QUOTE_BYTES)
-
-
-def client_error(text: bytes) -> ClientError:
-    """The text as an exception; encode.error makes the same bytes of its message."""
-    return ClientError(text.decode("utf-8", "surrogateescape"))
 
 
 def bad_hello_option(word: bytes) -> bytes:
