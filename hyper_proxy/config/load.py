@@ -12,6 +12,7 @@ from typing import Any
 
 from hyper_proxy.common.errors import ConfigError, Finding
 from hyper_proxy.config.build import build_config
+from hyper_proxy.config.codes import ERROR
 from hyper_proxy.config.lines import find_lines
 from hyper_proxy.config.model import Config
 from hyper_proxy.config.notes import Notes
@@ -43,23 +44,28 @@ def load_text(text: str, path: str) -> Config:
 
 def inspect(path: str) -> tuple[Config | None, list[Finding]]:
     """All findings about a file, and the configuration if none of them is an error; raises nothing."""
-    notes = Notes(path, {})
+    try:
+        return inspect_text(read_text(path), path)
+    except ConfigError as error:
+        return None, error.findings
+
+
+def read_text(path: str) -> str:
+    """The text of a file; raises ConfigError when there is none."""
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        notes.add((), "HP101", f"cannot be read: {error.strerror}")
-        return None, notes.findings
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ConfigError([Finding(path, 1, ERROR, "HP101", f"cannot be read: {reason}")]) from error
     if len(data) > MAX_FILE_BYTES:
-        notes.add((), "HP101", f"is larger than {MAX_FILE_BYTES} bytes")
-        return None, notes.findings
+        raise ConfigError([Finding(path, 1, ERROR, "HP101", f"is larger than {MAX_FILE_BYTES} bytes")])
     try:
-        text = data.decode("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        notes.lines = {(): data.count(b"\n", 0, error.start) + 1}
-        notes.add((), "HP102", f"is not UTF-8 text: byte 0x{data[error.start]:02x} at offset {error.start}")
-        return None, notes.findings
-    return inspect_text(text, path)
+        line = data.count(b"\n", 0, error.start) + 1
+        message = f"is not UTF-8 text: byte 0x{data[error.start]:02x} at offset {error.start}"
+        raise ConfigError([Finding(path, line, ERROR, "HP102", message)]) from error
 
 
 def inspect_text(text: str, path: str) -> tuple[Config | None, list[Finding]]:
