@@ -1,0 +1,63 @@
+"""hyper-proxy serve [-c FILE] [--data DIR]: the fleet, in the foreground.
+
+The only place that knows both the master and what its children run. Those are imported in the children, after the
+fork: the master must have neither gevent nor flask, and what it does not import it does not pass on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from hyper_proxy.common.birth import Birth
+from hyper_proxy.config.load import embedded_default, load
+from hyper_proxy.config.model import Config
+from supervisor.master import Crew
+from supervisor.master import run as run_master
+from supervisor.validate import digest_of
+
+DATA_FOLDER = "hyper_proxy"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """[-c FILE] [--data DIR]"""
+    parser.add_argument("-c", "--config", metavar="FILE", help="the configuration; without it, the embedded default")
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        help="where the embedded default keeps its database: $XDG_STATE_HOME/hyper_proxy, else ./hyper_proxy-data",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0 after a stop that was asked for, 3 when no worker could start, 71 when an address or a process is refused, 78
+    when the configuration has errors."""
+    crew = Crew(worker=enter_worker, sidecar=enter_sidecar)
+    if arguments.config is None:
+        folder = Path(arguments.data) if arguments.data else default_data_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        return run_master(embedded_default(str(folder)), "", crew)
+    path = os.path.abspath(arguments.config)
+    digest = digest_of(path)
+    return run_master(load(path), digest, crew)
+
+
+def default_data_folder() -> Path:
+    """Where state belongs by the XDG base directory specification; beside the caller when that is not set."""
+    state = os.environ.get("XDG_STATE_HOME")
+    return Path(state) / DATA_FOLDER if state else Path("hyper_proxy-data")
+
+
+def enter_worker(birth: Birth, config: Config) -> int:
+    """A worker's life, in the forked child."""
+    from workers.main import main
+
+    return main(birth, config)
+
+
+def enter_sidecar(pipe_fd: int, listen_fd: int, host: str) -> int:
+    """The sidecar's life, in the forked child."""
+    from supervisor.sidecar.main import main
+
+    return main(pipe_fd, listen_fd, host)

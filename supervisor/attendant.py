@@ -1,0 +1,126 @@
+"""Looks after the sidecar: starts it on its socket, starts it again when it ends, answers what it asks.
+
+It holds no state that traffic needs; between its death and its return, its socket's queue keeps the callers.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+from hyper_proxy.common import log
+from hyper_proxy.common.frames import Message
+from supervisor.children import Children
+from supervisor.current import Current
+from supervisor.fleet import Shed
+from supervisor.loop import Loop
+from supervisor.pipe import Pipe
+from supervisor.slots import HEALTHY_S, backoff_s
+from supervisor.spawn import explain_exit
+
+Answer = Callable[[dict[str, Any]], None]
+Verb = Callable[[Answer], None]
+"""Does what the sidecar asks for and calls the answer, at once or later."""
+
+EnterSidecar = Callable[[int, int, str], int]
+"""Lives the sidecar's life in the forked child: descriptor of the pipe, of the listening socket, and the socket's
+host."""
+
+
+class Attendant:
+    """The sidecar's keeper. `verbs` is the table of what it may ask."""
+
+    def __init__(
+        self, loop: Loop, children: Children, current: Current, enter: EnterSidecar, shed: Shed, verbs: dict[str, Verb]
+    ) -> None:
+        self._loop = loop
+        self._children = children
+        self._current = current
+        self._enter = enter
+        self._shed = shed
+        self._verbs = verbs
+        self._pipe: Pipe | None = None
+        self._born_at_s = 0.0
+        self._failures = 0
+        self._stopping = False
+        self.pid = 0
+
+    def start(self) -> None:
+        """Starts the sidecar. Raises OSError when the system refuses a process."""
+        ours, theirs = socket.socketpair()
+        admin = self._current.admin
+
+        def shed() -> None:
+            ours.close()
+            self._shed(frozenset(admin.sockets))
+
+        def live() -> int:
+            return self._enter(theirs.detach(), admin.sockets[0].detach(), admin.listen.host)
+
+        try:
+            self.pid = self._children.fork(shed, live, self._gone)
+        except OSError:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        self._born_at_s = time.monotonic()
+        self._pipe = Pipe(self._loop, ours, self._asked, self._mute)
+
+    def stop(self) -> None:
+        """Ends the sidecar for good, at once: it holds nothing that would be lost."""
+        self._stopping = True
+        self._children.kill(self.pid, signal.SIGKILL)
+
+    def reopen_logs(self) -> None:
+        """Tells the sidecar to open its log anew."""
+        if self._pipe is not None:
+            self._pipe.send({"type": "reopen_logs"})
+
+    def close_in_child(self) -> None:
+        """Closes the master's end of the pipe in a fresh child."""
+        if self._pipe is not None:
+            self._pipe.close_in_child()
+
+    def _asked(self, message: Message) -> None:
+        pipe, number = self._pipe, message.get("id")
+        verb = self._verbs.get(message.get("verb", ""))
+        if verb is None or pipe is None:
+            log.error("sidecar.unknown_message", message=message)
+            return
+
+        def answer(data: dict[str, Any]) -> None:
+            pipe.send({"type": "reply", "id": number, "data": data})
+
+        verb(answer)
+
+    def _mute(self) -> None:
+        self._children.kill(self.pid, signal.SIGKILL)
+
+    def _gone(self, status: int) -> None:
+        if self._pipe is not None:
+            self._pipe.close()
+            self._pipe = None
+        pid, self.pid = self.pid, 0
+        if self._stopping:
+            return
+        if time.monotonic() - self._born_at_s >= HEALTHY_S:
+            self._failures = 0
+        delay_s = backoff_s(self._failures)
+        self._failures += 1
+        log.error("sidecar.ended", sidecar=pid, cause=explain_exit(status), retry_s=delay_s)
+        self._loop.later(delay_s, self._restart)
+
+    def _restart(self) -> None:
+        if self._stopping:
+            return
+        try:
+            self.start()
+        except OSError as error:
+            delay_s = backoff_s(self._failures)
+            self._failures += 1
+            log.error("sidecar.fork_failed", error=error, retry_s=delay_s)
+            self._loop.later(delay_s, self._restart)

@@ -1,0 +1,53 @@
+"""What differs between two configurations, in words, and what of it only a restart can bring into force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from hyper_proxy.config.model import Config
+
+
+@dataclass(frozen=True, slots=True)
+class ColdSetting:
+    """A setting that is fixed when the master starts: its key, its value in a configuration, and why it is fixed."""
+
+    key: tuple[str, str]
+    value: Callable[[Config], object]
+    reason: str
+
+
+COLD: tuple[ColdSetting, ...] = (
+    ColdSetting(("proxy", "workers"), lambda config: config.worker_count, "each worker has its own listening sockets"),
+    ColdSetting(("admin", "listen"), lambda config: config.admin.address, "the sidecar keeps its socket"),
+)
+
+
+def cold_changes(old: Config, new: Config) -> list[tuple[tuple[str, str], str]]:
+    """The cold settings that differ, each with a sentence for the operator."""
+    return [
+        (row.key, f"{row.value(old)} is in force, {row.value(new)} is written: needs a restart, since {row.reason}")
+        for row in COLD
+        if row.value(old) != row.value(new)
+    ]
+
+
+_OTHERS = ("drain_timeout_s", "prepare_timeout_s", "log")
+
+
+def summary(old: Config, new: Config) -> str:
+    """One line that says what changed: "2 instances changed, 1 added; listeners unchanged"."""
+    before = {instance.name: instance for instance in old.instances}
+    after = {instance.name: instance for instance in new.instances}
+    changed = sum(1 for name in before.keys() & after.keys() if before[name] != after[name])
+    parts = _counts("instance", changed, len(after.keys() - before.keys()), len(before.keys() - after.keys()))
+    places = [{listen.address for instance in config.instances for listen in instance.listen} for config in (old, new)]
+    listeners = _counts("listener", 0, len(places[1] - places[0]), len(places[0] - places[1]))
+    others = [name for name in _OTHERS if getattr(old, name) != getattr(new, name)]
+    tail = [f"{', '.join(others)} changed"] if others else []
+    return "; ".join([parts or "instances unchanged", listeners or "listeners unchanged", *tail])
+
+
+def _counts(noun: str, changed: int, added: int, removed: int) -> str:
+    pairs: Iterable[tuple[int, str]] = ((changed, "changed"), (added, "added"), (removed, "removed"))
+    return ", ".join(f"{count} {noun}{'s' if count > 1 else ''} {what}" for count, what in pairs if count)

@@ -1,0 +1,41 @@
+"""What is in force: the committed configuration, its generation, and the listeners that belong to it."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+
+from hyper_proxy.config.model import Config
+from supervisor.listeners import Listener, Wanted, wanted
+
+
+@dataclass(slots=True)
+class Current:
+    """Changed at one place only: by a reload that commits.
+
+    `digest` identifies the text of the file, "" for the embedded default; `listeners` are by address; `loaded_at` is in
+    seconds since 1970.
+    """
+
+    config: Config
+    digest: str
+    slots: int
+    listeners: dict[str, Listener]
+    admin: Listener
+    loaded_at: float
+    generation: int = 1
+
+    def of(self, slot: int) -> list[tuple[Wanted, socket.socket]]:
+        """The listeners of one slot."""
+        return [(wish, self.listeners[address].of(slot)) for address, wish in wanted(self.config).items()]
+
+    def close(self) -> None:
+        """Closes all listeners for good."""
+        for listener in self.listeners.values():
+            listener.close()
+        self.admin.close()
+
+    def close_in_child(self, keep: frozenset[socket.socket]) -> None:
+        """Closes in a fresh child what it does not keep."""
+        for listener in (*self.listeners.values(), self.admin):
+            listener.close_in_child(keep)

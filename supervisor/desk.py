@@ -1,0 +1,87 @@
+"""What the master tells the sidecar: one function per verb, and the table of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from supervisor.attendant import Answer, Verb
+from supervisor.census import Census
+from supervisor.current import Current
+from supervisor.reload import Reloader
+from supervisor.slots import SlotState
+from supervisor.stop import Stopper
+
+MASKED = "***"
+
+
+class Desk:
+    """Answers the sidecar's questions and passes its orders on."""
+
+    def __init__(self, current: Current, census: Census, reloader: Reloader, stopper: Stopper) -> None:
+        self._current = current
+        self._census = census
+        self._reloader = reloader
+        self._stopper = stopper
+        self._started_at_s = time.monotonic()
+        self.verbs: dict[str, Verb] = {
+            "status": lambda answer: answer(self.status()),
+            "stats": self._stats,
+            "config": lambda answer: answer(self.config()),
+            "reload": lambda answer: reloader.request(lambda result: answer(result.report())),
+            "drain": lambda answer: self._order(answer, stopper.drain),
+            "stop": lambda answer: self._order(answer, stopper.fast),
+        }
+
+    def status(self) -> dict[str, Any]:
+        """The state of the fleet and what configuration it runs: everything but counters."""
+        workers = self._census.workers()
+        ready = any(row["state"] == SlotState.READY.value for row in workers)
+        state = self._stopper.mode or ("running" if ready else "degraded")
+        return {
+            "master": {
+                "pid": os.getpid(),
+                "uptime_s": round(time.monotonic() - self._started_at_s, 3),
+                "state": state,
+            },
+            "workers": workers,
+            "config": {
+                "path": self._current.config.path,
+                "generation": self._current.generation,
+                "loaded_at": self._current.loaded_at,
+                "last_success_at": self._reloader.last_success_at,
+                "last_reload": self._reloader.last.report(),
+            },
+        }
+
+    def config(self) -> dict[str, Any]:
+        """The configuration in force as JSON; what is secret is masked."""
+        return {"generation": self._current.generation, "config": _plain(self._current.config)}
+
+    def _stats(self, answer: Answer) -> None:
+        def pulled(silent: list[int]) -> None:
+            snapshots = {"silent": silent, "snapshots": self._census.snapshots(), "retired": self._census.retired}
+            answer(self.status() | snapshots)
+
+        self._census.pull(pulled)
+
+    def _order(self, answer: Answer, action: Callable[[], None]) -> None:
+        action()
+        answer(self.status())
+
+
+def _plain(value: object) -> Any:
+    """Records as objects, sets as sorted lists; a field that is not shown (repr=False) is a secret."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            row.name: _plain(getattr(value, row.name)) if row.repr else (MASKED if getattr(value, row.name) else "")
+            for row in dataclasses.fields(value)
+        }
+    if isinstance(value, (set, frozenset)):
+        return sorted(_plain(item) for item in value)
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,162 @@
+"""The master: puts the concerns together and runs their loop. It never serves a request, has one thread and no gevent.
+
+signals ──► Master ──► Fleet (workers)       born, missed, replaced
+timers  ──► Loop       Reloader              judge, prepare, commit
+pipes   ──►            Stopper               drain, fast
+                       Census                counters of the living and the dead
+                       Attendant, Desk       the sidecar and what it may ask
+"""
+
+from __future__ import annotations
+
+import gc
+import socket
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import setproctitle
+
+from hyper_proxy.common import log
+from hyper_proxy.config.model import Config
+from supervisor import logs
+from supervisor.attendant import Attendant, EnterSidecar
+from supervisor.census import Census
+from supervisor.children import Children
+from supervisor.current import Current
+from supervisor.desk import Desk
+from supervisor.fleet import EnterWorker, Fleet
+from supervisor.listeners import ListenError, bind_admin, bind_all, wanted
+from supervisor.loop import Loop
+from supervisor.reload import Reloader
+from supervisor.signals import SignalInbox
+from supervisor.stop import Stopper
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+EXIT_NO_WORKER = 3
+EXIT_OS = 71  # sysexits.h: EX_OSERR
+EXIT_CONFIG = 78  # sysexits.h: EX_CONFIG
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """What the children run; given from outside, since the master knows neither workers nor web servers."""
+
+    worker: EnterWorker
+    sidecar: EnterSidecar
+
+
+def run(config: Config, digest: str, crew: Crew) -> int:
+    """Serves until told to stop; returns the exit code of the process."""
+    try:
+        logs.apply_first(config.log)
+        current = open_listeners(config, digest)
+    except (ListenError, logs.LogError) as error:
+        sys.stderr.write(f"hyper-proxy: {error}\n")
+        return EXIT_OS
+    return Master(current, crew).run()
+
+
+def open_listeners(config: Config, digest: str) -> Current:
+    """Binds everything that a configuration asks for. Raises ListenError; nothing stays open then."""
+    admin = bind_admin(config.admin)
+    try:
+        listeners = bind_all(wanted(config).values(), config.worker_count)
+    except ListenError:
+        admin.close()
+        raise
+    return Current(config, digest, config.worker_count, listeners, admin, time.time())
+
+
+class Master:
+    """One fleet, from the first fork to the last exit status."""
+
+    def __init__(self, current: Current, crew: Crew) -> None:
+        self._current = current
+        self._inbox = SignalInbox()
+        self._loop = loop = Loop()
+        self._children = children = Children()
+        self._fleet = fleet = Fleet(loop, children, current, crew.worker, self._shed)
+        census = Census(loop, fleet)
+        self._reloader = Reloader(loop, children, current, fleet, self._shed)
+        self._stopper = Stopper(loop, children, current, fleet)
+        desk = Desk(current, census, self._reloader, self._stopper)
+        self._attendant = Attendant(loop, children, current, crew.sidecar, self._shed, desk.verbs)
+        self._actions: dict[str, Callable[[], None]] = {
+            "reap": children.reap,
+            "drain": self._stopper.drain,
+            "stop": self._stopper.fast,
+            "reopen_logs": self._reopen_logs,
+            "reload": self._reload,
+        }
+
+    def run(self) -> int:
+        """Starts the fleet and turns the loop until it has ended."""
+        setproctitle.setproctitle(f"hyper-proxy: master {self._current.config.path or 'embedded default'}")
+        log.bind(role="master")
+        self._inbox.install()
+        self._loop.add(self._inbox.read_end, self._on_signals)
+        gc.freeze()  # Keeps the collector of the children away from the pages they share with the master.
+        try:
+            self._fleet.start()
+            self._attendant.start()
+        except OSError as error:
+            sys.stderr.write(f"hyper-proxy: cannot start a process: {error}\n")
+            self._stopper.fast()
+            self._finish()
+            return EXIT_OS
+        log.info("master.started", generation=self._current.generation, workers=len(self._fleet.slots))
+        code = self._watch()
+        self._finish()
+        log.info("master.ended", code=code)
+        return code
+
+    def _watch(self) -> int:
+        while not self._stopper.done:
+            self._loop.turn()
+            if not self._fleet.serving and not self._stopper.mode:
+                error = self._start_failure()
+                if error:
+                    sys.stderr.write(f"hyper-proxy: no worker could start: {error}\n")
+                    self._stopper.fast()
+                    return EXIT_NO_WORKER
+        return EXIT_OK
+
+    def _start_failure(self) -> str:
+        """The first worker's error when every worker of the first generation has failed, else nothing."""
+        slots = self._fleet.slots
+        if all(slot.failures for slot in slots):
+            return next(slot.boot_error for slot in slots)
+        return ""
+
+    def _finish(self) -> None:
+        """Waits for the last children and closes what is left."""
+        self._attendant.stop()
+        while not self._stopper.done or self._attendant.pid:
+            self._loop.turn()
+        self._current.close()
+
+    def _on_signals(self, events: int) -> None:
+        for row in self._inbox.take():
+            self._actions[row.action]()
+
+    def _reload(self) -> None:
+        self._reopen_logs()
+        self._reloader.request()
+
+    def _reopen_logs(self) -> None:
+        logs.reopen()
+        self._attendant.reopen_logs()
+        for slot in self._fleet.live():
+            self._fleet.send(slot, {"type": "reopen_logs"})
+
+    def _shed(self, keep: frozenset[socket.socket]) -> None:
+        """In a fresh child: closes all that is the master's, except the sockets to keep."""
+        self._loop.close()
+        self._inbox.close()
+        self._fleet.close_in_child()
+        self._attendant.close_in_child()
+        self._reloader.close_in_child()
+        self._current.close_in_child(keep)

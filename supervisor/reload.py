@@ -1,0 +1,290 @@
+"""The reload transaction: a child judges the file, every worker prepares, all commit; one "no" and nothing changes.
+
+    judge ──► bind new listeners ──► prepare to all ──► all "prepared" ──► commit to all ──► all "committed" ──► verdict
+                 any step says no, or does not answer in time ──► abort to all, close what was new ──► verdict
+
+One transaction runs at a time. Requests that come meanwhile share the next one. A worker born in between has the old
+configuration; at the commit it is told to prepare and commit in one go, and is replaced if it can't.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from hyper_proxy.common import log
+from hyper_proxy.common.frames import Message
+from hyper_proxy.config.model import Config
+from supervisor import change, logs, verdict
+from supervisor.children import Children
+from supervisor.current import Current
+from supervisor.fleet import Fleet, Shed
+from supervisor.listeners import Listener, ListenError, Wanted, bind_all, wanted
+from supervisor.loop import Loop, Timer
+from supervisor.slots import Slot
+from supervisor.validate import Judgement, Validation
+from supervisor.verdict import Verdict
+
+# A commit is one assignment in the worker; one that has not answered by then hangs and is replaced.
+COMMIT_TIMEOUT_S = 5.0
+
+Reply = Callable[[Verdict], None]
+
+
+@dataclass(slots=True)
+class _Transaction:
+    """A configuration on its way. `waiting` are the slots that still have to answer, `agreed` those that prepared."""
+
+    number: int
+    config: Config
+    judgement: Judgement
+    added: dict[str, Listener]
+    waiting: set[int] = field(default_factory=set)
+    agreed: set[int] = field(default_factory=set)
+    committing: bool = False
+    summary: str = ""
+    timer: Timer | None = None
+
+
+class Reloader:
+    """Runs reloads; `last` is the newest verdict."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        children: Children,
+        current: Current,
+        fleet: Fleet,
+        shed: Shed,
+    ) -> None:
+        self._loop = loop
+        self._children = children
+        self._current = current
+        self._fleet = fleet
+        self._shed = shed
+        self._replies: list[Reply] = []
+        self._next_replies: list[Reply] = []
+        self._again = False
+        self._busy = False
+        self._transaction: _Transaction | None = None
+        self._number = 0
+        self.last = verdict.accepted(current.generation, "started")
+        self.last_success_at = self.last.at
+        fleet.routes.update(prepared=self._prepared, refused=self._refused, committed=self._committed)
+        fleet.on_death.append(self._missing)
+
+    def request(self, reply: Reply | None = None) -> None:
+        """Starts a reload, or lets the next one follow the running one; reply is called with its verdict."""
+        replies = [] if reply is None else [reply]
+        if self._busy:
+            self._again = True
+            self._next_replies += replies
+            return
+        self._busy = True
+        self._replies = replies
+        path = self._current.config.path
+        if not path:
+            self._finish(verdict.accepted(self._current.generation, "the embedded default has no file to reload"))
+            return
+        validation = Validation(self._loop, self._children, self._judged)
+        try:
+            validation.start(lambda: self._shed(frozenset()), path, self._current.config, self._current.digest)
+        except OSError as error:
+            self._finish(verdict.refused(self._current.generation, f"no process to read the file: {error}", file=path))
+
+    def close_in_child(self) -> None:
+        """Closes in a fresh child the listeners of a transaction that is under way."""
+        if self._transaction is not None:
+            for listener in self._transaction.added.values():
+                listener.close_in_child(frozenset())
+
+    def _judged(self, judgement: Judgement) -> None:
+        generation, path = self._current.generation, self._current.config.path
+        for finding in judgement.findings:
+            if finding.level == "warning" and judgement.config is not None:
+                log.warning("config.warning", finding=finding)
+        if judgement.crash:
+            self._finish(verdict.refused(generation, judgement.crash, file=path))
+        elif judgement.unchanged:
+            self._finish(verdict.accepted(generation, "the file is unchanged"))
+        elif judgement.config is None:
+            self._finish(verdict.found(generation, judgement.findings))
+        elif judgement.cold:
+            text = "\n".join(f"{path}:{cold.line}: error: {cold.key}: {cold.message}" for cold in judgement.cold)
+            first = judgement.cold[0]
+            self._finish(verdict.refused(generation, text, file=path, line=first.line, key=first.key))
+        elif self._fleet.stopping:
+            self._finish(verdict.refused(generation, "the fleet is stopping"))
+        else:
+            self._prepare(judgement.config, judgement)
+
+    def _prepare(self, config: Config, judgement: Judgement) -> None:
+        current = self._current
+        fresh = [wish for address, wish in wanted(config).items() if address not in current.listeners]
+        try:
+            logs.check(config.log)
+            added = bind_all(fresh, current.slots)
+        except (ListenError, logs.LogError) as error:
+            line = judgement.lines.get(error.key, 1)
+            text = f"{config.path}:{line}: error: {error}"
+            self._finish(verdict.refused(current.generation, text, file=config.path, line=line, key=error.key))
+            return
+        self._number += 1
+        transaction = _Transaction(self._number, config, judgement, added)
+        self._transaction = transaction
+        for slot in self._fleet.live():
+            transaction.waiting.add(slot.index)
+            self._send_prepare(slot, transaction)
+        transaction.timer = self._loop.later(current.config.prepare_timeout_s, self._expired)
+        self._advance()
+
+    def _send_prepare(self, slot: Slot, transaction: _Transaction) -> None:
+        """New listeners first, one descriptor each, then the configuration. A full pipe shows as a missing answer."""
+        old, new = wanted(self._current.config), wanted(transaction.config)
+        offers, closed = _differences(old, new)
+        for wish in offers:
+            address = wish.listen.address
+            listener = transaction.added.get(address) or self._current.listeners[address]
+            offer = {"type": "listener", "id": transaction.number, "instance": wish.instance, "address": address}
+            self._fleet.send(slot, offer, (listener.of(slot.index).fileno(),))
+        self._fleet.send(
+            slot,
+            {
+                "type": "prepare",
+                "id": transaction.number,
+                "generation": self._current.generation + 1,
+                "config": base64.b64encode(pickle.dumps(transaction.config)).decode(),
+                "close": [[wish.instance, wish.listen.address] for wish in closed],
+            },
+        )
+
+    def _prepared(self, slot: Slot, message: Message) -> None:
+        transaction = self._transaction
+        if transaction is not None and message["id"] == transaction.number and not transaction.committing:
+            transaction.waiting.discard(slot.index)
+            transaction.agreed.add(slot.index)
+            self._advance()
+
+    def _refused(self, slot: Slot, message: Message) -> None:
+        transaction = self._transaction
+        if transaction is None or message["id"] != transaction.number:
+            return
+        if transaction.committing:
+            self._fleet.kill(slot, f"it can't take the new configuration: {message['error']}")
+        else:
+            self._abort(f"worker {slot.index} can't take it: {message['error']}")
+
+    def _committed(self, slot: Slot, message: Message) -> None:
+        slot.generation = message["generation"]
+        transaction = self._transaction
+        if transaction is not None and message["id"] == transaction.number and transaction.committing:
+            transaction.waiting.discard(slot.index)
+            self._advance()
+
+    def _missing(self, slot: Slot) -> None:
+        if self._transaction is not None:
+            self._transaction.waiting.discard(slot.index)
+            self._transaction.agreed.discard(slot.index)
+            self._advance()
+
+    def _advance(self) -> None:
+        transaction = self._transaction
+        if transaction is None or transaction.waiting:
+            return
+        if transaction.committing:
+            self._conclude(transaction)
+        else:
+            self._commit(transaction)
+
+    def _commit(self, transaction: _Transaction) -> None:
+        _cancel(transaction.timer)
+        stragglers = [slot for slot in self._fleet.live() if slot.index not in transaction.agreed]
+        for slot in stragglers:
+            self._send_prepare(slot, transaction)
+        transaction.committing = True
+        for slot in self._fleet.live():
+            transaction.waiting.add(slot.index)
+            self._fleet.send(slot, {"type": "commit", "id": transaction.number})
+        self._replace(transaction)
+        transaction.timer = self._loop.later(COMMIT_TIMEOUT_S, self._expired)
+        self._advance()
+
+    def _replace(self, transaction: _Transaction) -> None:
+        """From here on every newborn worker has the new configuration."""
+        current, judgement = self._current, transaction.judgement
+        transaction.summary = change.summary(current.config, transaction.config)
+        addresses = wanted(transaction.config).keys()
+        listeners = current.listeners | transaction.added
+        for address in listeners.keys() - addresses:
+            listeners.pop(address).close()
+        logs.apply(transaction.config.log)
+        current.config, current.digest, current.listeners = transaction.config, judgement.digest, listeners
+        current.generation += 1
+        current.loaded_at = time.time()
+
+    def _conclude(self, transaction: _Transaction) -> None:
+        _cancel(transaction.timer)
+        self._transaction = None
+        self._finish(verdict.accepted(self._current.generation, transaction.summary))
+
+    def _expired(self) -> None:
+        transaction = self._transaction
+        if transaction is None:
+            return
+        silent = [self._fleet.slots[index] for index in sorted(transaction.waiting)]
+        if transaction.committing:
+            for slot in silent:
+                self._fleet.kill(slot, f"it did not commit within {COMMIT_TIMEOUT_S:g} s")
+        else:
+            names = ", ".join(f"worker {slot.index} (pid {slot.pid})" for slot in silent)
+            self._abort(f"{names} did not answer within {self._current.config.prepare_timeout_s:g} s")
+
+    def _abort(self, error: str) -> None:
+        transaction = self._transaction
+        if transaction is None:
+            return
+        _cancel(transaction.timer)
+        self._transaction = None
+        for slot in self._fleet.live():
+            self._fleet.send(slot, {"type": "abort", "id": transaction.number})
+        for listener in transaction.added.values():
+            listener.close()
+        self._finish(verdict.refused(self._current.generation, error, file=transaction.config.path))
+
+    def _finish(self, result: Verdict) -> None:
+        self.last = result
+        if result.ok:
+            self.last_success_at = result.at
+        result.write_log()
+        replies, self._replies = self._replies, []
+        self._busy = False
+        for reply in replies:
+            reply(result)
+        if self._again:
+            self._again = False
+            following, self._next_replies = self._next_replies, []
+            self.request(lambda outcome: _tell(following, outcome))
+
+
+def _differences(old: dict[str, Wanted], new: dict[str, Wanted]) -> tuple[list[Wanted], list[Wanted]]:
+    """What a worker must start to serve and what it must close. An address that changes hands is in both."""
+    offers = [wish for address, wish in new.items() if not _same(old.get(address), wish)]
+    closed = [wish for address, wish in old.items() if not _same(new.get(address), wish)]
+    return offers, closed
+
+
+def _same(one: Wanted | None, other: Wanted) -> bool:
+    return one is not None and (one.instance, one.protocol) == (other.instance, other.protocol)
+
+
+def _tell(replies: Iterable[Reply], outcome: Verdict) -> None:
+    for reply in replies:
+        reply(outcome)
+
+
+def _cancel(timer: Timer | None) -> None:
+    if timer is not None:
+        timer.cancel()

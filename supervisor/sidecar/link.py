@@ -1,0 +1,58 @@
+"""The sidecar's end of the pipe: asks the master and waits for the answer, many at a time."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from gevent.event import AsyncResult
+from gevent.lock import Semaphore
+
+from hyper_proxy.common.errors import HyperProxyError
+from hyper_proxy.common.frames import FrameReader, Message, encode_frame
+
+_READ_BYTES = 256 * 1024
+
+
+class NoAnswer(HyperProxyError):
+    """The master did not answer in time."""
+
+    kind = "no_answer"
+
+
+class Link:
+    """Questions to the master. `on_order` takes what the master sends of its own accord."""
+
+    def __init__(self, fd: int, on_order: Callable[[Message], None]) -> None:
+        self._sock = socket.socket(fileno=fd)
+        self._on_order = on_order
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, AsyncResult[dict[str, Any]]] = {}
+        self._writing = Semaphore()
+
+    def ask(self, verb: str, timeout_s: float) -> dict[str, Any]:
+        """The master's answer to a verb of its table (supervisor/desk.py). Raises NoAnswer."""
+        number = next(self._numbers)
+        result = self._waiting[number] = AsyncResult()
+        try:
+            with self._writing:
+                self._sock.sendall(encode_frame({"type": "command", "id": number, "verb": verb}))
+            if not result.wait(timeout_s):
+                raise NoAnswer(f"the master did not answer '{verb}' within {timeout_s:g} s")
+            answer: dict[str, Any] = result.get()
+            return answer
+        finally:
+            del self._waiting[number]
+
+    def read_all(self) -> None:
+        """Hands out answers until the master closes its end."""
+        reader = FrameReader()
+        while data := self._sock.recv(_READ_BYTES):
+            for message in reader.feed(data):
+                waiting = self._waiting.get(message.get("id", 0))
+                if message["type"] != "reply":
+                    self._on_order(message)
+                elif waiting is not None:
+                    waiting.set(message["data"])

@@ -1,0 +1,46 @@
+"""GET /metrics: the merged counters and the state of the fleet in Prometheus' text form, made anew for each scrape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from supervisor.sidecar.report import stats_report
+
+
+def exposition(answer: dict[str, Any]) -> bytes:
+    """The text for the master's answer to "stats"."""
+    registry = CollectorRegistry()
+    registry.register(_Snapshot(stats_report(answer)))
+    return generate_latest(registry)
+
+
+class _Snapshot(Collector):
+    """Collects from one document of /stats; lives for one scrape."""
+
+    def __init__(self, report: dict[str, Any]) -> None:
+        self._report = report
+
+    def collect(self) -> Iterable[Metric]:
+        from hyper_proxy.stats.prometheus import families
+
+        yield from families(self._report)
+        yield from _config_families(self._report["config"])
+
+
+def _config_families(config: dict[str, Any]) -> Iterable[Metric]:
+    yield GaugeMetricFamily("hyper_proxy_config_generation", "Generation that serves.", config["generation"])
+    yield GaugeMetricFamily(
+        "hyper_proxy_config_last_reload_successful",
+        "Whether the last reload was accepted.",
+        int(config["last_reload"]["ok"]),
+    )
+    yield GaugeMetricFamily(
+        "hyper_proxy_config_last_reload_success_timestamp_seconds",
+        "When a configuration was accepted for the last time.",
+        config["last_success_at"],
+    )

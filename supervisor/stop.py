@@ -1,0 +1,65 @@
+"""The end of the fleet: draining, or fast; always with a deadline after which what is left is killed."""
+
+from __future__ import annotations
+
+import signal
+
+from hyper_proxy.common import log
+from supervisor.children import Children
+from supervisor.current import Current
+from supervisor.fleet import Fleet
+from supervisor.loop import Loop, Timer
+from supervisor.slots import Slot, SlotState
+
+# A fast stop lets requests that are under way finish for so long, and kills what is left within two seconds of the
+# signal.
+FAST_DRAIN_S = 1.0
+# What a worker may need beyond its deadline to send its last counters.
+GRACE_S = 0.8
+
+
+class Stopper:
+    """Stops the workers. `wanted` says that the end was asked for, `deadline` how."""
+
+    def __init__(self, loop: Loop, children: Children, current: Current, fleet: Fleet) -> None:
+        self._loop = loop
+        self._children = children
+        self._current = current
+        self._fleet = fleet
+        self._timer: Timer | None = None
+        self.mode = ""
+
+    @property
+    def done(self) -> bool:
+        """Has the end been asked for, and is no worker left?"""
+        return bool(self.mode) and not self._fleet.live()
+
+    def drain(self) -> None:
+        """Stops accepting and lets clients finish, at most drain_timeout_s; asked a second time, stops fast."""
+        if self.mode:
+            self.fast()
+        else:
+            self._begin("draining", self._current.config.drain_timeout_s)
+
+    def fast(self) -> None:
+        """Stops within two seconds."""
+        if self.mode != "stopping":
+            self._begin("stopping", FAST_DRAIN_S)
+
+    def _begin(self, mode: str, seconds: float) -> None:
+        self.mode = mode
+        log.info(f"fleet.{mode}", seconds=seconds)
+        self._fleet.stop_waiting()
+        for slot in self._fleet.live():
+            if slot.state is not SlotState.BOOTING:
+                slot.state = SlotState.DRAINING
+                self._fleet.send(slot, {"type": "drain", "seconds": seconds})
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.later(seconds + GRACE_S, self._expired)
+
+    def _expired(self) -> None:
+        left: list[Slot] = self._fleet.live()
+        for slot in left:
+            log.warning("worker.not_drained", slot=slot.index, worker=slot.pid)
+            self._children.kill(slot.pid, signal.SIGKILL)

@@ -1,0 +1,147 @@
+"""A worker's life, from the fork to the last counter.
+
+    hello ──► build the engine, serve the inherited sockets ──► ready ──► messages of the master ──► drain ──► gone
+
+Greenlets: one reads the pipe, one writes it, one writes the log, one beats; if any of them fails, the worker ends and
+the master starts another. The engine's greenlets serve the clients.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+
+import gevent
+import setproctitle
+from gevent.event import AsyncResult
+
+from hyper_proxy.common import log
+from hyper_proxy.common.birth import Birth
+from hyper_proxy.common.frames import Message
+from hyper_proxy.config.model import Config
+from workers.heartbeat import Heartbeat
+from workers.log_writer import QueueSink
+from workers.pipe import MasterPipe
+from workers.port import BuildEngine, EnginePort
+from workers.switch import Switch
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+# For the last words to the master and to the log.
+FAREWELL_S = 0.5
+
+
+class Life:
+    """One worker process."""
+
+    def __init__(self, birth: Birth, config: Config) -> None:
+        self._birth = birth
+        self._config = config
+        self._generation = birth.generation
+        self._pipe = MasterPipe(birth.pipe_fd)
+        self._sink = QueueSink(log.sink().file)
+        self._end: AsyncResult[int] = AsyncResult()
+        self._draining = False
+
+    def run(self, build: BuildEngine) -> int:
+        """Lives; returns the exit code."""
+        faulthandler.enable()
+        log.configure(self._config.log.level, self._sink)
+        self._show_state("starting")
+        self._spawn(self._sink.write_all)
+        self._spawn(self._pipe.write_all)
+        self._pipe.send({"type": "hello", "slot": self._birth.slot, "pid": os.getpid(), "generation": self._generation})
+        engine = self._boot(build)
+        self._serve(engine)
+        code = self._end.get()
+        self._show_state("ending")
+        self._pipe.send({"type": "gone", "data": engine.snapshot()})
+        self._pipe.flush(FAREWELL_S)
+        self._sink.flush(FAREWELL_S)
+        return int(code)
+
+    def _boot(self, build: BuildEngine) -> EnginePort:
+        """Builds the engine and serves; tells the master why when that fails, and lets the error end the process."""
+        try:
+            engine = build(self._config, self._birth.slot)
+            for listener in self._birth.listeners:
+                engine.serve(listener.instance, socket.socket(fileno=listener.fd))
+        finally:
+            error = sys.exception()
+            if error is not None:
+                self._pipe.send({"type": "failed", "error": f"{type(error).__name__}: {error}"})
+                self._pipe.flush(FAREWELL_S)
+        return engine
+
+    def _serve(self, engine: EnginePort) -> None:
+        switch = Switch(engine, self._pipe.take_fd, self._pipe.send, self._committed)
+        routes: dict[str, Callable[[Message], None]] = {
+            "snapshot": lambda message: self._push(engine, message["id"]),
+            "listener": switch.listener,
+            "prepare": switch.prepare,
+            "commit": switch.commit,
+            "abort": switch.abort,
+            "drain": lambda message: self._drain(engine, message["seconds"]),
+            "reopen_logs": lambda message: self._reopen_log(),
+        }
+        gevent.signal_handler(signal.SIGTERM, lambda: self._drain(engine, self._config.drain_timeout_s))
+        self._spawn(Heartbeat(self._birth.cell, lambda: self._push(engine, 0)).run)
+        self._spawn(lambda: self._listen(routes))
+        addresses = [listener.address for listener in self._birth.listeners]
+        self._pipe.send({"type": "ready", "generation": self._generation, "listening": addresses})
+        self._show_state("ready")
+
+    def _listen(self, routes: dict[str, Callable[[Message], None]]) -> None:
+        self._pipe.read_all(lambda message: routes[message["type"]](message))
+        self._finish(EXIT_FAILED)  # The master is gone.
+
+    def _push(self, engine: EnginePort, number: int) -> None:
+        self._pipe.send({"type": "snapshot", "id": number, "data": engine.snapshot()})
+
+    def _committed(self, config: Config, generation: int) -> None:
+        self._config, self._generation = config, generation
+        log.set_level(config.log.level)
+        self._birth.cell.put("generation", generation)
+        if config.log.file != self._sink.file.path:
+            self._move_log(config.log.file)
+        self._show_state("ready")
+
+    def _move_log(self, path: str) -> None:
+        try:
+            self._sink.move_to(log.LogFile(path))
+        except OSError as error:
+            log.error("log.not_opened", file=path, error=error)
+
+    def _reopen_log(self) -> None:
+        try:
+            log.reopen()
+        except OSError as error:
+            log.error("log.not_reopened", error=error)
+
+    def _drain(self, engine: EnginePort, seconds: float) -> None:
+        """A later call with less time ends the worker sooner: whichever drain is done first decides."""
+        self._draining = True
+        self._show_state("draining")
+
+        def drain() -> None:
+            engine.drain(seconds)
+            self._finish(EXIT_OK)
+
+        self._spawn(drain)
+
+    def _show_state(self, state: str) -> None:
+        state = "draining" if self._draining and state == "ready" else state
+        setproctitle.setproctitle(f"hyper-proxy: worker {self._birth.slot} gen {self._generation} {state}")
+        log.bind(slot=self._birth.slot, pid=os.getpid(), generation=self._generation)
+
+    def _spawn(self, run: Callable[[], None]) -> None:
+        """A greenlet without which the worker must not go on: its failure ends it; gevent has printed the reason."""
+        gevent.spawn(run).link_exception(lambda failed: self._finish(EXIT_FAILED))
+
+    def _finish(self, code: int) -> None:
+        if not self._end.ready():
+            self._end.set(code)

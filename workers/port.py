@@ -1,0 +1,36 @@
+"""What a worker's life needs of the engine that serves the clients."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any, Protocol
+
+from hyper_proxy.config.model import Config
+
+
+class EnginePort(Protocol):
+    """The layers of hyper_proxy behind one object. Every method runs in a greenlet of the worker."""
+
+    def serve(self, instance_name: str, sock: socket.socket) -> None:
+        """Starts accepting on a bound, listening, non-blocking socket, which is the engine's from now on."""
+
+    def close(self, instance_name: str, address: str) -> None:
+        """Stops accepting there and closes the listening socket."""
+
+    def prepare(self, config: Config) -> object:
+        """Builds what a new configuration needs, beside what serves. Raises HyperProxyError when it can't."""
+
+    def commit(self, prepared: object) -> None:
+        """Lets what was prepared serve from the next request on; does not yield."""
+
+    def drain(self, seconds: float) -> None:
+        """Stops accepting and lets requests finish; returns when no client is left or the time is up."""
+
+    def snapshot(self) -> dict[str, Any]:
+        """All counters, as JSON."""
+
+
+class BuildEngine(Protocol):
+    """Makes an engine that serves nothing yet."""
+
+    def __call__(self, config: Config, slot: int) -> EnginePort: ...
