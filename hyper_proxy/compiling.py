@@ -27,6 +27,13 @@ class HotLoop(Extension):
     """A hot loop that `pip install` found by itself."""
 
 
+def is_stale(path: Path) -> bool:
+    """Is the shared object beside a hot loop missing, or older than the source or any class layout?"""
+    built = shared_object(ROOT / path)
+    sources = [ROOT / path, *ROOT.glob("hyper_proxy/**/*.pxd")]
+    return built is None or built.stat().st_mtime < max(source.stat().st_mtime for source in sources)
+
+
 class Build(build):
     """Tells setuptools early that there are extensions, so that the wheel is named for this platform."""
 
@@ -47,6 +54,8 @@ class BuildExt(build_ext):
         if not all(isinstance(extension, HotLoop) for extension in self.extensions):
             super().build_extensions()
             return
+        if self.inplace:
+            self.extensions[:] = [extension for extension in self.extensions if is_stale(Path(extension.sources[0]))]
         try:
             self.build_hot_loops()
         except (CCompilerError, BaseError, OSError) as error:
