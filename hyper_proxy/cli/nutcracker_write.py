@@ -154,12 +154,12 @@ def _ejection(pool: Pool, name: str) -> list[str]:
     lines = []
     if pool.values["auto_eject_hosts"]:
         lines += [
-            "auto_eject_hosts: true: not kept. Keys never move: while a server is down its own keys fail, with an error",
-            "that names it, and no other server gets them. So nothing stale is read when it comes back.",
+            "auto_eject_hosts: true: not kept. Keys never move: while a server is down its own keys fail, with an",
+            "error that names it, and no other server gets them. So nothing stale is read when it comes back.",
         ]
     dropped = [key for key in ("server_retry_timeout", "server_failure_limit") if key in pool.written]
     if dropped:
-        lines.append(f"{', '.join(dropped)}: not kept; [instance.level.backoff] has the pauses between new attempts")
+        lines.append(f"{', '.join(dropped)}: not kept; [instance.level.backoff] has the pauses before new attempts")
     return lines
 
 

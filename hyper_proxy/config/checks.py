@@ -91,13 +91,13 @@ class Seconds:
 
     @property
     def accepts(self) -> str:
-        return f"number, {self.low:g} to {self.high:g}"
+        return f"number, {self.low:.15g} to {self.high:.15g}"
 
     def read(self, value: object, place: Place) -> float:
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise wrong_type(value, "a number of seconds")
         if not math.isfinite(value) or not self.low <= value <= self.high:
-            raise Bad("HP106", f"{value} is not between {self.low:g} and {self.high:g}")
+            raise Bad("HP106", f"{value} is not between {self.low:.15g} and {self.high:.15g}")
         return float(value)
 
 
@@ -192,14 +192,16 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class FilePath:
-    """A file, relative to the folder of the configuration."""
+    """A file, relative to the folder of the configuration; "" for none."""
 
-    accepts: str = "string: path of a file, relative to the folder of the configuration"
+    accepts: str = 'string: path of a file, relative to the folder of the configuration, or ""'
 
     def read(self, value: object, place: Place) -> str:
         if not isinstance(value, str):
             raise wrong_type(value, "a string")
-        if not value or value.endswith("/") or not value.isprintable():
+        if not value:
+            return ""
+        if value.endswith("/") or not value.isprintable():
             raise Bad("HP106", f"{value!r} is not the path of a file")
         return os.path.abspath(os.path.join(place.folder, value))
 

@@ -33,9 +33,8 @@ DAY_S = 86_400
 PROTOCOLS = ("redis", "memcache")
 STORAGES = {"redis": ("redis", "sqlite"), "memcache": ("memcache", "lushan", "sqlite")}
 """The storages that can serve each protocol."""
-ALL_STORAGES = tuple(dict.fromkeys(name for names in STORAGES.values() for name in names))
-NETWORK = tuple(name for name in ALL_STORAGES if name != "sqlite")
-"""Storages that are servers at addresses; the others are files."""
+NETWORK = ("redis", "memcache", "lushan")
+"""Storages that are servers at addresses; sqlite is a file."""
 
 
 class Absent(Enum):
@@ -122,15 +121,15 @@ SETTINGS: tuple[Setting, ...] = (
             "where the sidecar listens; it asks for no password, so keep it on loopback", hot=False),
 
     Setting("log", "file", FilePath(), "",
-            "the log file; absent: standard error, for systemd's journal or a container", hot=False),
+            'the log file; "" is standard error, which suits the journal of systemd and containers'),
     Setting("log", "level", _names("debug", "info", "warning", "error"), "info",
-            "the least serious events that are logged", hot=False),
+            "the least serious events that are logged"),
     Setting("log", "roll", _names("size", "hour", "day", "none"), "size",
-            "when a new file is begun", hot=False),
+            "when a new file is begun"),
     Setting("log", "max_bytes", Size(64 * KIB, 1024 * GIB), "100MB",
-            "the size at which a new file is begun, where roll is size", hot=False),
+            "the size at which a new file is begun, where roll is size"),
     Setting("log", "keep", Integer(0, 10_000), 10,
-            "rolled files that are kept; the proxy deletes older ones itself", hot=False),
+            "rolled files that are kept; the proxy deletes older ones itself"),
 
     Setting("instance", "name", _NAME, REQUIRED,
             "the name in statistics, logs and errors"),
@@ -168,7 +167,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("limits", "write_timeout_ms", Integer(1, 24 * HOUR_MS), 60_000,
             "a client that takes no byte of its replies for so long is closed"),
 
-    Setting("level", "storage", _names(*ALL_STORAGES, later=("mysql", "local")), REQUIRED,
+    Setting("level", "storage", _names(*NETWORK, "sqlite", later=("mysql", "local")), REQUIRED,
             "what the servers are"),
     Setting("level", "servers", _SERVERS, REQUIRED,
             "the servers; their order is part of where keys live. An alias takes the address's place in a hash ring, "
