@@ -37,7 +37,7 @@ class Engine:
         self.fronts: dict[str, Front] = {}
         self.listeners = {}
         for instance in config.instances:
-            self.fronts[instance.name] = Front(SESSIONS[instance.protocol](), make_snapshot(instance, None))
+            self.fronts[instance.name] = Front(SESSIONS[instance.protocol](), make_snapshot(instance, None), slot)
 
     def serve(self, instance: str, sock: socket.socket) -> None:
         name = sock.getsockname()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from hyper_proxy.config.model import Instance
@@ -49,8 +50,10 @@ class FrontStats:
 class Front:
     """`session` makes the protocol's session for a client; `snapshot` is what new requests see."""
 
-    def __init__(self, session: Any, snapshot: Snapshot) -> None:
+    def __init__(self, session: Any, snapshot: Snapshot, slot: int) -> None:
         self.session = session
+        self.slot = slot
+        self.sequence = count(1)  # numbers the clients
         self.snapshot = snapshot
         self.stats = FrontStats()
         self.clients: set[Client] = set()

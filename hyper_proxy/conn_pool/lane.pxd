@@ -13,6 +13,8 @@ cdef class Lane:
     cdef readonly Py_ssize_t bytes_out
     cdef readonly object greeting
     cdef readonly bint patient
+    cdef readonly bint private
+    cdef readonly object dead
     cdef Histogram latency
     cdef readonly Py_ssize_t max_pending_bytes
     cdef double read_s

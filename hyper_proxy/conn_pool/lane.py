@@ -35,17 +35,20 @@ COMPACT_AT = 4096  # answered entries kept at the front of `waiting` before they
 class Lane:
     """node: its conn_pool.node.Node; greeting: what the node's storage needs to greet a new connection (database, RESP version).
 
-    A patient lane waits for an answer without end: for commands that may block.
+    A private lane is one client's for a while: it never connects a second time, since the server has forgotten then what was
+    said on it; `dead` is the BackendError that ended it. A patient one waits for an answer without end: some commands block.
     """
 
-    def __init__(self, node: object, greeting: object, patient: bool = False) -> None:
+    def __init__(self, node: object, greeting: object, private: bool = False) -> None:
         self.node = node
         self.greeting = greeting
-        self.patient = patient
+        self.private = private
+        self.patient = False
+        self.dead = None
         self.state = CLOSED
         self.latency = node.latency
         self.max_pending_bytes = node.max_pending_bytes
-        self.read_s = 0.0 if patient else node.read_s
+        self.read_s = node.read_s
         self.pending: list = []
         self.pending_bytes = 0
         self.queue: list = []  # gather, position, gather, position ... of `pending`
@@ -67,7 +70,7 @@ class Lane:
         self.heard_at = 0.0
 
     @cython.ccall
-    def submit(self, raw: object, gather: Gather, position: cython.Py_ssize_t):
+    def submit(self, raw: object, gather: Gather | None, position: cython.Py_ssize_t):
         """Send a whole request (bytes or bytearray) soon; its reply goes to gather.deliver(position, reply).
 
         gather None: the reply is read and dropped. A lane that can't connect fails the gather at once.
@@ -108,6 +111,11 @@ class Lane:
     def queued(self) -> int:
         """Requests accepted and not sent."""
         return len(self.pending)
+
+    def be_patient(self, patient: bool) -> None:
+        """Wait for answers without end, or not; only while nothing is in flight."""
+        self.patient = patient
+        self.read_s = 0.0 if patient else self.node.read_s
 
     def close(self) -> None:
         """Close as soon as nothing is in flight or queued; what still is fails after the read deadline at the latest."""
@@ -235,7 +243,7 @@ class Lane:
 
     def _open(self) -> object:
         """Begin to connect; None, or the BackendError that says why it is not tried now."""
-        error = self.node.admit()
+        error = self.dead or self.node.admit(self.greeting)
         if error is None:
             self.state = CONNECTING
             spawn(self._connect)
@@ -250,11 +258,17 @@ class Lane:
             self.loop.run_callback(self._ready, sock)
 
     def _refused(self, error: object) -> None:
+        """The connection did not come about, or will not be tried."""
         self.state = CLOSED
+        if self.private:
+            self.dead = error
         queue, self.queue, self.pending, self.pending_bytes = self.queue, [], [], 0
         _fail(queue, 0, error)
 
     def _ready(self, sock: object) -> None:
+        if self.state != CONNECTING:  # given up in the meantime
+            sock.close()
+            return
         self.sock = sock
         self.fd = sock.fileno()
         self.parser = self.node.parser()
@@ -307,6 +321,8 @@ class Lane:
         self.flights.clear()
         # A server may close what has been idle; that is no failure.
         error = self.node.lost(kind, detail, blame and len(waiting) > head)
+        if self.private:
+            self.dead = error
         if self.pending:
             refusal = self._open()
             if refusal is not None:

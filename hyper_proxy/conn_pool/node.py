@@ -12,7 +12,7 @@ from typing import Protocol
 from gevent import socket
 
 from hyper_proxy.common.errors import BackendError
-from hyper_proxy.config.model import Level, Server
+from hyper_proxy.config.model import Backoff, Level, Server
 from hyper_proxy.conn_pool.lane import Lane
 from hyper_proxy.conn_pool.replies import ReplyError, ReplyParser
 from hyper_proxy.stats.histogram import Histogram
@@ -26,6 +26,23 @@ class Greeting(Protocol):
         ...
 
     def __hash__(self) -> int: ...
+
+
+class Pause:
+    """How long not to try again: doubles with each failure in a row, with jitter so that workers do not return together."""
+
+    def __init__(self, backoff: Backoff) -> None:
+        self.backoff = backoff
+        self.failures = 0
+        self.until = 0.0
+        self.reason = ""
+
+    def lengthen(self, reason: str) -> None:
+        """After one more failure."""
+        delay = min(self.backoff.max_ms, self.backoff.base_ms * 2 ** min(self.failures, 20)) / 1000
+        self.failures += 1
+        self.until = monotonic() + delay * random.uniform(0.5, 1.0)
+        self.reason = reason
 
 
 class Node:
@@ -42,9 +59,8 @@ class Node:
         self.queue_s = level.timeout.queue_ms / 1000
         self.max_pending_bytes = level.max_pending_bytes
         self.backoff = level.backoff
-        self.failures = 0  # connection attempts that failed, in a row
-        self.retry_at = 0.0
-        self.last_error = ""
+        self.pause = Pause(level.backoff)
+        self.refusals: dict[Greeting, Pause] = {}  # greetings the server did not like: others may still work
         self.errors: Counter[str] = Counter()
         self.connects = 0
         self.lanes: dict[tuple[Greeting, int], Lane] = {}
@@ -56,9 +72,9 @@ class Node:
             lane = self.lanes[greeting, index] = Lane(self, greeting)
         return lane
 
-    def private_lane(self, greeting: Greeting, patient: bool) -> Lane:
+    def private_lane(self, greeting: Greeting) -> Lane:
         """A lane of its own for one client."""
-        return Lane(self, greeting, patient)
+        return Lane(self, greeting, True)
 
     def error(self, kind: str, detail: str) -> BackendError:
         """Count a failure and say it."""
@@ -66,12 +82,12 @@ class Node:
         where = self.label if self.label == self.server.address else f"{self.label} ({self.server.address})"
         return BackendError(self.instance, where, kind, detail)
 
-    def admit(self) -> BackendError | None:
+    def admit(self, greeting: Greeting) -> BackendError | None:
         """May a connection be tried now? After a failure only when the back-off is over."""
-        left = self.retry_at - monotonic()
-        if left <= 0:
-            return None
-        return self.error("backoff", f"{self.last_error}; next try in {left:.2f} s")
+        for pause in (self.pause, self.refusals.get(greeting)):
+            if pause is not None and (left := pause.until - monotonic()) > 0:
+                return self.error("backoff", f"{pause.reason}; next try in {left:.2f} s")
+        return None
 
     def connect(self, greeting: Greeting) -> socket.socket:
         """A connected, greeted, non-blocking socket. Raises BackendError."""
@@ -79,15 +95,20 @@ class Node:
             sock = self._dial()
         except OSError as error:
             kind = "timeout" if isinstance(error, TimeoutError) else "refused"
-            raise self._put_off(kind, f"no connection: {error.strerror or error}") from error
+            raise self._put_off(self.pause, kind, f"no connection: {error.strerror or error}") from error
         try:
             greeting.greet(_Conversation(sock, self.parser()).ask)
-        except (OSError, ReplyError) as error:
+        except ReplyError as error:
             sock.close()
-            kind = "protocol" if isinstance(error, ReplyError) else "timeout" if isinstance(error, TimeoutError) else "reset"
-            raise self._put_off(kind, f"greeting failed: {error}") from error
+            pause = self.refusals.setdefault(greeting, Pause(self.backoff))
+            raise self._put_off(pause, "protocol", f"greeting failed: {error}") from error
+        except OSError as error:
+            sock.close()
+            kind = "timeout" if isinstance(error, TimeoutError) else "reset"
+            raise self._put_off(self.pause, kind, f"greeting failed: {error.strerror or error}") from error
         sock.settimeout(0.0)
-        self.failures = 0
+        self.pause = Pause(self.backoff)
+        self.refusals.pop(greeting, None)
         self.connects += 1
         return sock
 
@@ -95,7 +116,7 @@ class Node:
         """A connection has ended; with `blame` the server is given a pause before the next one."""
         if not blame:
             return BackendError(self.instance, self.label, kind, detail)
-        return self._put_off(kind, detail)
+        return self._put_off(self.pause, kind, detail)
 
     def close(self) -> None:
         """Close every lane once it is idle."""
@@ -119,12 +140,8 @@ class Node:
             raise
         return sock
 
-    def _put_off(self, kind: str, detail: str) -> BackendError:
-        """Exponential back-off with full jitter on the upper half, so that workers do not return together."""
-        delay = min(self.backoff.max_ms, self.backoff.base_ms * 2 ** min(self.failures, 20)) / 1000
-        self.failures += 1
-        self.retry_at = monotonic() + delay * random.uniform(0.5, 1.0)
-        self.last_error = detail
+    def _put_off(self, pause: Pause, kind: str, detail: str) -> BackendError:
+        pause.lengthen(detail)
         return self.error(kind, detail)
 
 

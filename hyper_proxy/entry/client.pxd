@@ -15,6 +15,9 @@ cdef class Client:
     cdef object callback
     cdef double write_s
     cdef readonly bint idle
+    cdef object turn
+
+    cpdef _write(self, bytes data)
 
     cpdef bytes read(self)
     cpdef write(self, bytes data)

@@ -5,10 +5,13 @@ The read watcher stays registered for the life of the connection, so a request c
 reads once, so it never asks for bytes that are not there.
 """
 
+from errno import ENOTCONN
+from socket import MSG_PEEK, SHUT_RDWR
 from time import monotonic
 
 import cython
 from gevent import get_hub
+from gevent.lock import Semaphore
 from gevent.socket import wait_write
 from greenlet import getcurrent
 
@@ -31,6 +34,8 @@ class Client:
         self.reading = False
         self.arrived = False
         self.idle = True
+        self.on_hang_up = None  # called when the client goes away while its request is being answered
+        self.turn = None
         self.greenlet = getcurrent()
         hub = get_hub()
         self.switch_to_hub = hub.switch
@@ -46,6 +51,8 @@ class Client:
             # Bytes came while the request before them is being answered: remember, and stop being told.
             self.arrived = True
             self.watcher.stop()
+            if self.on_hang_up is not None and self.sock.recv(1, MSG_PEEK) == b"":
+                self.on_hang_up()
 
     @cython.ccall
     def read(self) -> bytes:
@@ -70,12 +77,33 @@ class Client:
     @cython.ccall
     def write(self, data: bytes):
         """Send all of it; a client that reads slowly is waited for, one that does not read at all raises TimeoutError."""
+        if self.turn is None:
+            self._write(data)
+        else:
+            with self.turn:
+                self._write(data)
+
+    def share(self) -> None:
+        """From now on several greenlets write: each `write` is whole."""
+        if self.turn is None:
+            self.turn = Semaphore()
+
+    @cython.ccall
+    def _write(self, data: bytes):
         n: cython.Py_ssize_t = len(data)
         done: cython.Py_ssize_t = send(self.fd, data, 0)
         self.bytes_out += n
         while done < n:
             wait_write(self.fd, self.write_s)
             done += send(self.fd, data, done)
+
+    def hang_up(self) -> None:
+        """End the connection: the reader sees the end of the stream."""
+        try:
+            self.sock.shutdown(SHUT_RDWR)
+        except OSError as error:
+            if error.errno != ENOTCONN:  # the client was faster
+                raise
 
     def close(self) -> None:
         """Give everything back."""

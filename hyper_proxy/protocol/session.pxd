@@ -3,7 +3,7 @@ from hyper_proxy.conn_pool.lane cimport Lane
 
 
 cdef class Reducer:
-    cdef readonly Py_ssize_t count
+    cdef public Py_ssize_t count
     cpdef bytes reduce(self, list replies, Session session)
 
 
@@ -27,8 +27,10 @@ cdef class Session:
     cpdef feed(self, bytes data)
     cpdef finish(self)
     cpdef send(self, Lane lane, object raw)
+    cpdef ask(self, Lane lane, object raw)
+    cpdef drop(self)
     cdef Py_ssize_t walk(self, bytes buf, Py_ssize_t start) except -1
     cpdef reduce_later(self, Reducer reducer)
-    cdef void tally(self, int klass)
+    cpdef tally(self, int klass)
     cdef bytes encode(self)
     cdef measure(self)

@@ -11,6 +11,8 @@ from time import monotonic
 
 import cython
 
+from hyper_proxy.common.errors import BackendError
+
 if not cython.compiled:
     from hyper_proxy.common.gather import Gather
     from hyper_proxy.conn_pool.lane import Lane
@@ -147,12 +149,30 @@ class Session:
         lane.submit(raw, gather, gather.expect())
 
     @cython.ccall
+    def ask(self, lane: Lane, raw: object):
+        """Send one request and wait for its reply; only with no slot open. Raises BackendError."""
+        self.send(lane, raw)
+        self.gather.wait()
+        reply = self.gather.slots[0]
+        self.gather.reset()
+        if isinstance(reply, BackendError):
+            raise reply
+        return reply
+
+    @cython.ccall
+    def drop(self):
+        """Wait for the batch and forget its answers."""
+        self.gather.wait()
+        self.gather.reset()
+        self.plan = []
+
+    @cython.ccall
     def reduce_later(self, reducer: Reducer):
         """The slots opened next (reducer.count of them) are one reply, which `reducer` makes."""
         self.plan.append((len(self.gather.slots), reducer))
 
-    @cython.cfunc
-    def tally(self, klass: cython.int) -> cython.void:
+    @cython.ccall
+    def tally(self, klass: cython.int):
         """Count one request of this batch (0 read, 1 idempotent write, 2 other write, 3 admin)."""
         if klass == 0:
             self.reads += 1

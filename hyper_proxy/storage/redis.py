@@ -8,9 +8,12 @@ from dataclasses import dataclass
 
 from hyper_proxy.config.model import Level
 from hyper_proxy.conn_pool.lane import Lane
+from hyper_proxy.conn_pool.node import Node
 from hyper_proxy.conn_pool.nodes import Nodes
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.storage.resp import RespParser
+
+MAX_IDLE = 16  # borrowed lanes kept for the next borrower, per node and greeting
 
 
 def encode(*words: bytes | str | int) -> bytes:
@@ -62,6 +65,7 @@ class RedisStorage:
         self.level = level
         self.nodes = Nodes(instance, level, RespParser, previous.nodes if previous else None)
         self._lanes: dict[tuple[int, int, int], list[Lane]] = {}
+        self._idle: dict[tuple[Node, RedisGreeting], list[Lane]] = {}
 
     def greeting(self, db: int, resp: int) -> RedisGreeting:
         """The greeting for a client's database `db` and RESP version."""
@@ -76,10 +80,31 @@ class RedisStorage:
             lanes = self._lanes[key] = [node.lane(greeting, key[2]) for node in self.nodes.all]
         return lanes
 
-    def private_lane(self, shard: int, db: int, resp: int, patient: bool = False) -> Lane:
-        """A lane of its own for one client; its owner closes it."""
-        return self.nodes.all[shard].private_lane(self.greeting(db, resp), patient)
+    def borrow(self, shard: int, db: int, resp: int, patient: bool = False) -> Lane:
+        """A lane for one client alone: an idle one, or a new one."""
+        node = self.nodes.all[shard]
+        greeting = self.greeting(db, resp)
+        idle = self._idle.get((node, greeting), [])
+        while idle:
+            lane = idle.pop()
+            if lane.dead is None:
+                break
+        else:
+            lane = node.private_lane(greeting)
+        lane.be_patient(patient)
+        return lane
+
+    def give_back(self, lane: Lane) -> None:
+        """A borrowed lane that the server holds no more state for."""
+        idle = self._idle.setdefault((lane.node, lane.greeting), [])
+        if lane.dead is None and len(idle) < MAX_IDLE:
+            idle.append(lane)
+        else:
+            lane.abandon()
 
     def close(self, successor: RedisStorage | None) -> None:
         """Let go of the nodes that the successor has not taken over."""
         self.nodes.close(successor.nodes if successor else None)
+        for lanes in self._idle.values():
+            for lane in lanes:
+                lane.abandon()

@@ -17,6 +17,9 @@ cdef class RedisSession(Session):
     cdef readonly double created
     cdef public bint authenticated
     cdef public object transaction
+    cdef public object subscriber
+    cdef readonly long long sequence
+    cdef readonly object storage
     cdef public int replies
     cdef public bint special
     cdef readonly list lanes

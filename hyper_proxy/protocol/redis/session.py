@@ -5,13 +5,12 @@ Here is the way of nearly all requests: one key at a fixed place, or several key
 apart into words and handed to `treatments.treat`, which knows one function per treatment.
 """
 
-from itertools import count
 from time import monotonic
 
 import cython
 
 from hyper_proxy.common.errors import ClientError
-from hyper_proxy.protocol.redis import treat
+from hyper_proxy.protocol.redis import conversation, treat
 from hyper_proxy.protocol.redis.commands import COMMANDS
 from hyper_proxy.protocol.redis.encode import error, null
 from hyper_proxy.protocol.redis.fanout import SPLITS
@@ -26,13 +25,7 @@ if not cython.compiled:
 
 SINGLE = 0  # hyper_proxy.protocol.redis.command has all treatments
 SPLIT = 2
-
-ON = 0  # CLIENT REPLY: ON, OFF, SKIP the next one, SKIP this one
-OFF = 1
-SKIP_NEXT = 2
-SKIP = 3
-
-_ids = count(1)
+MAX_WORKERS = 4096  # the worker's slot is part of a client's id, so ids are unique in the fleet
 
 
 @cython.cclass
@@ -44,7 +37,8 @@ class RedisSession(Session):
     """
 
     def __init__(self, front: object, client: object) -> None:
-        self.id = next(_ids)
+        self.sequence = next(front.sequence)
+        self.id = self.sequence * MAX_WORKERS + front.slot
         self.name = b""
         self.resp = 2
         self.db = 0
@@ -54,7 +48,8 @@ class RedisSession(Session):
         self.created = monotonic()
         self.authenticated = not front.snapshot.instance.password
         self.transaction = None
-        self.replies = ON
+        self.subscriber = None
+        self.replies = conversation.ON
         self.last_name = b""
         self.last_command = None
         super().__init__(front, client)
@@ -68,10 +63,14 @@ class RedisSession(Session):
 
     def refresh(self) -> None:
         """Follow a change of database, RESP version, transaction or CLIENT REPLY."""
-        storage = self.snapshot.storage
-        self.lanes = storage.lanes(self.db, self.resp, self.id) if storage.forwards else None
+        storage = self.storage = self.snapshot.storage
+        self.lanes = storage.lanes(self.db, self.resp, self.sequence) if storage.forwards else None
         self.special = (
-            self.lanes is None or not self.authenticated or self.transaction is not None or self.replies != ON
+            self.lanes is None
+            or not self.authenticated
+            or self.transaction is not None
+            or self.subscriber is not None
+            or self.replies != conversation.ON
         )
 
     @property
@@ -202,6 +201,19 @@ class RedisSession(Session):
         """The error for a node whose reply has not the shape that the request asks for."""
         return self.error_reply(self.lanes[shard].node.error("protocol", "its answer does not fit the request"))
 
-    def end(self) -> None:
+    def split_request(self, command: Command, raw: bytes) -> bool:
+        """`split` for a request that came the long way."""
+        self.framer.scan(raw, 0)
+        self.split(command, raw, 0, len(raw))
+        return True
+
+    def let_go(self) -> None:
+        """End what this client alone holds at the servers."""
         if self.transaction is not None:
             self.transaction.abandon()
+        if self.subscriber is not None:
+            self.subscriber.close()
+            self.subscriber = None
+
+    def end(self) -> None:
+        self.let_go()

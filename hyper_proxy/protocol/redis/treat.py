@@ -1,3 +1,230 @@
-def treat(session, raw, argv):
-    session.gather.add(b"-ERR not yet\r\n")
+"""Every way to treat a request that is not simply forwarded: one function a treatment.
+
+A function puts the answer, or the slots for it, into the session's gather and returns True; or it returns False when it must
+not begin before the requests ahead of it are answered (it will be called again, with nothing ahead).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from hyper_proxy.common.errors import BackendError, ClientError, PolicyDenied
+from hyper_proxy.protocol.redis import blocking, command, commands, conversation, encode, reducers, scan, translate, wording
+from hyper_proxy.protocol.redis.framing import join_words
+from hyper_proxy.protocol.redis.local import LOCAL
+from hyper_proxy.protocol.redis.subscriber import Subscriber
+from hyper_proxy.protocol.session import Reducer
+from hyper_proxy.tenant import policy
+
+if TYPE_CHECKING:
+    from hyper_proxy.protocol.redis.command import Command
+    from hyper_proxy.protocol.redis.session import RedisSession
+
+Treatment = Callable[["RedisSession", "Command", bytes, list[bytes]], bool]
+
+BEFORE_LOGIN = frozenset({b"auth", b"hello", b"quit", b"reset"})
+
+
+def treat(session: RedisSession, raw: bytes, argv: list[bytes]) -> bool:
+    """Answer one request, whatever it is."""
+    if session.replies != conversation.ON:
+        return _unheard(session, raw, argv)
+    return _treat(session, raw, argv)
+
+
+def _treat(session: RedisSession, raw: bytes, argv: list[bytes]) -> bool:
+    try:
+        row = commands.resolve(argv)
+        if not session.authenticated and row.name not in BEFORE_LOGIN:
+            raise wording.ErrorReply(wording.NO_AUTH)
+        if row.dangerous:
+            policy.check_allowed(session.instance, wording.permission(row))
+        if session.subscriber is not None and not session.subscriber.permits(row):
+            raise wording.ErrorReply(wording.only_subscribing(row))
+        if session.transaction is not None and session.transaction.takes(row):
+            return session.transaction.queue(row, raw, argv)
+        return TREATMENTS[row.treatment](session, row, raw, argv)
+    except wording.ErrorReply as fault:
+        return _say(session, fault.kind, fault.reply)
+    except (ClientError, PolicyDenied) as fault:
+        return _say(session, fault.kind, encode.error(f"ERR {fault}"))
+    except BackendError as fault:
+        session.gather.add(session.error_reply(fault))
+        return True
+
+
+def _say(session: RedisSession, kind: str, reply: bytes) -> bool:
+    """An error that the proxy found itself; inside a transaction it spoils the transaction, as in redis."""
+    session.front.stats.error(kind)
+    if session.transaction is not None:
+        session.transaction.spoil()
+    session.gather.add(reply)
     return True
+
+
+def _unheard(session: RedisSession, raw: bytes, argv: list[bytes]) -> bool:
+    """CLIENT REPLY OFF or SKIP: the request is done, its answer is dropped."""
+    if session.gather.slots:
+        return False
+    if conversation.is_client_reply(argv):
+        return _treat(session, raw, argv)
+    _treat(session, raw, argv)
+    session.drop()
+    if session.replies == conversation.SKIP:
+        session.replies = conversation.ON
+        session.refresh()
+    return True
+
+
+def same_shard(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> bool:
+    """Any number of keys: forwarded when they are all on one shard."""
+    if not session.storage.forwards:
+        return translated(session, row, raw, argv)
+    session.tally(row.klass)
+    session.send(session.lanes[shard_of(session, row, argv)], raw)
+    return True
+
+
+def shard_of(session: RedisSession, row: Command, argv: list[bytes]) -> int:
+    """The one shard of a request's keys, 0 when it has none. Raises ErrorReply when there are several."""
+    shards = {session.locate(argv[position]) for position in commands.keys_of(row, argv)}
+    if len(shards) > 1:
+        raise wording.ErrorReply(wording.CROSS_SHARD)
+    if row.outside is not None and session.placement.shards > 1 and row.outside(argv):
+        raise wording.ErrorReply(wording.OUTSIDE_KEYS)
+    return shards.pop() if shards else 0
+
+
+def split(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> bool:
+    """A splittable command that comes here is one of a storage that is not redis, or came as a line."""
+    if not session.storage.forwards:
+        return translated(session, row, raw, argv)
+    return session.split_request(row, raw)
+
+
+class EveryNode(Reducer):
+    """One reply out of the replies of every node."""
+
+    def __init__(self, reduce: str, nodes: int) -> None:
+        self.count = nodes
+        self.merge = reducers.REDUCERS[reduce]
+
+    def reduce(self, replies: list[object], session: RedisSession) -> bytes:
+        """The merged reply; a node's failure is the failure of the whole."""
+        for reply in replies:
+            if isinstance(reply, BackendError):
+                return session.error_reply(reply)
+        try:
+            return self.merge(replies, reducers.Context(session.resp, random))
+        except reducers.BadReply as fault:
+            return session.error_reply(ClientError(f"instance '{session.instance.name}': {fault}"))
+
+
+def every_node(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> bool:
+    """Send it to all nodes and make one reply of theirs."""
+    if not session.storage.forwards:
+        return translated(session, row, raw, argv)
+    session.tally(row.klass)
+    session.reduce_later(EveryNode(row.reduce, len(session.lanes)))
+    for lane in session.lanes:
+        session.send(lane, raw)
+    return True
+
+
+def scan_nodes(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> bool:
+    """SCAN: one node after the other, the cursor says which."""
+    if session.gather.slots:
+        return False
+    if not session.storage.forwards:
+        return translated(session, row, raw, argv)
+
+    def call(shard: int, words: list[bytes]) -> bytes:
+        return session.ask(session.lanes[shard], join_words(words))
+
+    try:
+        reply = scan.run(argv, len(session.lanes), call)
+    except ValueError as fault:
+        reply = session.error_reply(ClientError(f"instance '{session.instance.name}': {fault}"))
+    session.tally(row.klass)
+    session.gather.add(reply)
+    return True
+
+
+def local(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> bool:
+    """Answered from what the session knows."""
+    session.tally(row.klass)
+    answer = session.subscriber.answer(row, argv) if session.subscriber is not None else None
+    session.gather.add(answer or LOCAL[row.name](session, argv))
+    return True
+
+
+def change_session(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> bool:
+    """SELECT, MULTI, HELLO ...: what was asked before must be answered under the old state."""
+    if session.gather.slots:
+        return False
+    reply = conversation.CHANGES[row.name](session, argv)
+    session.tally(row.klass)
+    if reply:
+        session.gather.add(reply)
+    return not session.closing
+
+
+def block(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> bool:
+    """A command that may wait for other clients, on a connection of its own."""
+    if row.blocks is not None and not row.blocks(argv):
+        return same_shard(session, row, raw, argv)
+    if session.gather.slots:
+        return False
+    if not session.storage.forwards:
+        return translated(session, row, raw, argv)
+    session.tally(row.klass)
+    session.gather.add(blocking.wait(session, row, raw, argv))
+    return True
+
+
+def subscribe(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> bool:
+    """Listen to channels, on a connection of its own."""
+    if session.gather.slots:
+        return False
+    if not session.storage.forwards:
+        return translated(session, row, raw, argv)
+    if session.subscriber is None:
+        if row.name.endswith(b"unsubscribe"):
+            session.gather.add(conversation.nothing_to_leave(session, argv))
+            return True
+        session.subscriber = Subscriber(session)
+        session.refresh()
+    session.tally(row.klass)
+    session.subscriber.forward(row, raw, argv)
+    return True
+
+
+def refused(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> bool:
+    """Not served: says why."""
+    raise wording.ErrorReply(wording.refused(row))
+
+
+def translated(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> bool:
+    """The storage is no redis: the request becomes operations on keys and values."""
+    if session.gather.slots:
+        return False
+    session.tally(row.klass)
+    session.gather.add(translate.execute(session.storage, row, argv, session))
+    return True
+
+
+TREATMENTS: dict[int, Treatment] = {
+    command.SINGLE: same_shard,
+    command.SAME_SHARD: same_shard,
+    command.SPLIT: split,
+    command.ANY: same_shard,
+    command.ALL: every_node,
+    command.SCAN: scan_nodes,
+    command.LOCAL: local,
+    command.SESSION: change_session,
+    command.BLOCK: block,
+    command.SUBSCRIBE: subscribe,
+    command.REFUSED: refused,
+}

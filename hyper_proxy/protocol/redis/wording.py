@@ -33,8 +33,8 @@ NO_AUTH = b"NOAUTH Authentication required."
 NO_PROTO = b"NOPROTO unsupported protocol version"
 PROTO_NOT_AN_INTEGER = b"ERR Protocol version is not an integer or out of range"
 HELLO_NO_AUTH = (
-    b"NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> "
-    b"<pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
+    b"NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> "
+    b"option can be used to authenticate the client and select the RESP protocol version at the same time"
 )
 WRONG_PASS = b"WRONGPASS invalid username-password pair or user is disabled."
 NO_PASSWORD_SET = (
@@ -94,6 +94,14 @@ def not_allowed(command: Command, instance: str) -> bytes:
     """For a dangerous command that the instance does not grant."""
     name = permission(command)
     return f"ERR '{name}' is not allowed on instance '{instance}': add \"{name}\" to its `allow` to serve it".encode()
+
+
+def only_subscribing(command: Command) -> bytes:
+    """For a command that a RESP2 client may not send while it listens to channels."""
+    return (
+        b"ERR Can't execute '%b': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
+        % command.name
+    )
 
 
 def unrecognized_option(word: bytes) -> bytes:

@@ -1,0 +1,128 @@
+"""MULTI and WATCH: a transaction lives on one shard, on a lane that is this client's alone.
+
+The shard is that of the first key; commands without a key that come before it are held back until it is known. On the lane
+the server does what it always does: it queues, checks and executes; its replies are passed on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hyper_proxy.common.errors import BackendError
+from hyper_proxy.protocol.redis import command, commands, encode, wording
+from hyper_proxy.protocol.redis.framing import join_words
+
+if TYPE_CHECKING:
+    from hyper_proxy.conn_pool.lane import Lane
+    from hyper_proxy.protocol.redis.command import Command
+    from hyper_proxy.protocol.redis.session import RedisSession
+
+MULTI = join_words([b"MULTI"])
+EXEC = join_words([b"EXEC"])
+DISCARD = join_words([b"DISCARD"])
+ENDS = frozenset({b"auth", b"client|reply", b"discard", b"exec", b"hello", b"multi", b"quit", b"reset", b"watch"})
+# What the proxy answers itself, or asks of every node, has no place inside a transaction on one server.
+QUEUED = frozenset({command.SINGLE, command.SAME_SHARD, command.SPLIT, command.ANY, command.BLOCK, command.LOCAL})
+
+
+class Transaction:
+    """From MULTI or the first WATCH to EXEC, DISCARD or UNWATCH."""
+
+    def __init__(self, session: RedisSession) -> None:
+        self.session = session
+        self.begun = False  # MULTI was said
+        self.spoilt = False  # a command was refused: EXEC will not execute
+        self.shard = -1
+        self.lane: Lane | None = None
+        self.opened = False  # MULTI was sent
+        self.held: list[bytes] = []
+
+    def takes(self, row: Command) -> bool:
+        """Is this command queued, instead of done?"""
+        return self.begun and row.name not in ENDS
+
+    def begin(self) -> None:
+        """MULTI."""
+        if self.begun:
+            raise wording.ErrorReply(wording.NESTED_MULTI)
+        self.begun = True
+
+    def spoil(self) -> None:
+        """A command could not be queued."""
+        if self.begun:
+            self.spoilt = True
+
+    def watch(self, argv: list[bytes]) -> bytes:
+        """WATCH: pins the shard."""
+        if self.begun:
+            raise wording.ErrorReply(wording.WATCH_INSIDE_MULTI)
+        shards = {self.session.locate(key) for key in argv[1:]}
+        self._pin(shards)
+        self.session.refresh()
+        return self.session.ask(self.lane, join_words(argv))
+
+    def queue(self, row: Command, raw: bytes, argv: list[bytes]) -> bool:
+        """One command between MULTI and EXEC."""
+        session = self.session
+        if row.treatment not in QUEUED and row.name not in (b"unwatch", b"select"):
+            raise wording.ErrorReply(wording.NOT_IN_MULTI)
+        if row.name == b"select":
+            raise wording.ErrorReply(b"ERR SELECT inside MULTI is not served: the transaction's connection has its database")
+        session.tally(row.klass)
+        shards = {session.locate(argv[position]) for position in commands.keys_of(row, argv)}
+        if not shards and self.lane is None:
+            self.held.append(raw)
+            session.gather.add(encode.QUEUED)
+            return True
+        if shards:
+            self._pin(shards)
+        self._open()
+        session.send(self.lane, raw)
+        return True
+
+    def execute(self) -> bytes:
+        """EXEC: the server's answer."""
+        session = self.session
+        if self.spoilt:
+            self.abandon()
+            raise wording.ErrorReply(wording.EXEC_ABORT)
+        if self.lane is None and not self.held:
+            self.abandon()
+            return encode.EMPTY_ARRAY
+        if self.lane is None:
+            self._pin({0})
+        self._open()
+        try:
+            reply = session.ask(self.lane, EXEC)
+        except BackendError:
+            self.abandon()
+            raise
+        session.storage.give_back(self.lane)
+        self._end()
+        return reply
+
+    def abandon(self) -> None:
+        """Without EXEC: the lane is closed, and the server forgets what was queued and watched on it."""
+        if self.lane is not None:
+            self.lane.abandon()
+        self._end()
+
+    def _end(self) -> None:
+        self.lane = None
+        self.session.transaction = None
+        self.session.refresh()
+
+    def _pin(self, shards: set[int]) -> None:
+        if len(shards) > 1 or (self.lane is not None and shards != {self.shard}):
+            raise wording.ErrorReply(wording.CROSS_SHARD)
+        if self.lane is None:
+            session = self.session
+            (self.shard,) = shards
+            self.lane = session.storage.borrow(self.shard, session.db, session.resp)
+
+    def _open(self) -> None:
+        """Send MULTI and what was held back, once."""
+        if not self.opened and self.lane is not None:
+            self.opened = True
+            for raw in (MULTI, *self.held):
+                self.lane.submit(raw, None, -1)
