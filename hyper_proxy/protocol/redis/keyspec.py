@@ -2,7 +2,8 @@
 
 Each function takes the words of a request, the command's name first, and gives the positions of its keys in rising
 order. A request whose words are malformed gives the keys that are certain, perhaps none: any node then words the error
-as redis does. The rules are those of redis 7.0 (its COMMAND GETKEYS); tests compare every one with a real server.
+as redis does. The rules are those by which redis 7.0 runs the commands; tests compare them with COMMAND GETKEYS of a
+real server, which for malformed requests goes by simpler rules.
 """
 
 from __future__ import annotations
@@ -95,15 +96,15 @@ def sort_outside(argv: list[bytes]) -> bool:
 
 
 def georadius(argv: list[bytes]) -> list[int]:
-    """GEORADIUS and GEORADIUSBYMEMBER: the set and, with STORE or STOREDIST, the destination (the last one counts)."""
-    target = 0
+    """GEORADIUS and GEORADIUSBYMEMBER: the set and what stands after STORE and STOREDIST, each time."""
+    positions = [1]
     at = 5
     while at + 1 < len(argv):
         if argv[at].lower() in (b"store", b"storedist"):
-            target = at + 1
+            positions.append(at + 1)
             at += 1
         at += 1
-    return [1, target] if target else [1]
+    return positions
 
 
 _MIGRATE_OPTIONS = {b"copy": 0, b"replace": 0, b"auth": 1, b"auth2": 2}

@@ -11,7 +11,7 @@ from typing import Any
 
 from . import encode, keyflags, wording
 from .command import REFUSED, Command
-from .commands import COMMANDS, FACTS, Facts, keys_of, resolve, subcommands_of
+from .commands import COMMANDS, FACTS, Facts, keys_of, subcommands_of
 from .glob import compile_pattern
 from .session_view import Handler, SessionView
 
@@ -24,6 +24,7 @@ CATEGORIES = _CATEGORIES.split()
 
 _BAD_COMMAND = b"ERR Invalid command specified"
 _BAD_NUMBER = b"ERR Invalid number of arguments specified for command"
+_BAD_WORDS = b"ERR Invalid arguments specified for command"
 _NO_KEYS = b"ERR The command has no key arguments"
 
 
@@ -137,34 +138,42 @@ def _names(rows: list[Facts]) -> bytes:
     return encode.array([encode.bulk(facts.name) for facts in rows])
 
 
-def _request(argv: list[bytes]) -> tuple[Command, list[bytes]]:
-    """The row of the request that is asked about, and its words; raises ErrorReply."""
+def _facts(row: Command) -> Facts:
+    parent, _, sub = row.name.decode().partition("|")
+    return FACTS[parent].subcommands[sub] if sub else FACTS[parent]
+
+
+def _find_keys(argv: list[bytes]) -> tuple[Facts, list[bytes], list[int]]:
+    """The facts of the command that is asked about, the request's words, and where its keys are; raises ErrorReply."""
     words = argv[2:]
-    try:
-        row = resolve(words)
-    except wording.ErrorReply as wrong:
-        known = COMMANDS.get(words[0].lower())
-        is_number = known is not None and (known.subcommands is None or words[1].lower() in subcommands_of(known))
-        raise wording.ErrorReply(_BAD_NUMBER if is_number else _BAD_COMMAND) from wrong
-    if not row.first and row.find_keys is None:
+    row = COMMANDS.get(words[0].lower())
+    if row is not None and row.subcommands is not None:
+        row = subcommands_of(row).get(words[1].lower()) if len(words) > 1 else None
+    if row is None:
+        raise wording.ErrorReply(_BAD_COMMAND)
+    facts = _facts(row)
+    if all("not_key" in spec["flags"] for spec in facts.specs):
         raise wording.ErrorReply(_NO_KEYS)
-    return row, words
+    if not row.accepts(len(words)):
+        raise wording.ErrorReply(_BAD_NUMBER)
+    positions = keys_of(row, words)
+    if not positions and "no_mandatory_keys" not in facts.flags:
+        raise wording.ErrorReply(_BAD_WORDS)
+    return facts, words, positions
 
 
 def getkeys(session: SessionView, argv: list[bytes]) -> bytes:
     """COMMAND GETKEYS command [word ...]. Raises ErrorReply."""
-    row, words = _request(argv)
-    return encode.array([encode.bulk(words[at]) for at in keys_of(row, words)])
+    _, words, positions = _find_keys(argv)
+    return encode.array([encode.bulk(words[at]) for at in positions])
 
 
 def getkeysandflags(session: SessionView, argv: list[bytes]) -> bytes:
     """COMMAND GETKEYSANDFLAGS command [word ...]. Raises ErrorReply."""
-    row, words = _request(argv)
-    parent, _, sub = row.name.decode().partition("|")
-    facts = FACTS[parent].subcommands[sub] if sub else FACTS[parent]
+    facts, words, positions = _find_keys(argv)
     return encode.array([
         encode.array([encode.bulk(words[at]), _words(keyflags.flags_of(facts.specs, words, at), session.resp)])
-        for at in keys_of(row, words)
+        for at in positions
     ])
 
 

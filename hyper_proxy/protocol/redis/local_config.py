@@ -39,13 +39,14 @@ SETTINGS: dict[str, Read] = {
 
 
 def get(session: SessionView, argv: list[bytes]) -> bytes:
-    """CONFIG GET pattern [pattern ...]: each setting that any of the patterns matches, once, whatever its case."""
-    patterns = [compile_pattern(word.lower()) for word in argv[2:]]
-    found = {
-        name: read(session)
-        for name, read in SETTINGS.items()
-        if any(pattern.matches(name.encode()) for pattern in patterns)
-    }
+    """CONFIG GET pattern [pattern ...], whatever the case; a name asked for without a pattern comes back as typed."""
+    found: dict[bytes, str] = {}
+    for word in argv[2:]:
+        pattern = compile_pattern(word.lower())
+        plain = not set(word) & set(b"[*?")
+        for name, read in SETTINGS.items():
+            if pattern.matches(name.encode()):
+                found[word if plain else name.encode()] = read(session)
     return encode.value(found, session.resp)
 
 

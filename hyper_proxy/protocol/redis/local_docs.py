@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from . import encode
-from .command import Command
-from .commands import FACTS, Facts
+from .command import LOCAL, Command
+from .commands import COMMANDS, Facts, subcommands_of
 from .local_command import find, served, served_subcommands
 from .session_view import Handler, SessionView
 
@@ -79,7 +79,13 @@ def help_lines(session: SessionView, argv: list[bytes]) -> bytes:
     return encode.array([encode.simple(line) for line in lines])
 
 
+def _helps() -> Iterator[Command]:
+    for container in COMMANDS.values():
+        if b"help" in subcommands_of(container):
+            yield subcommands_of(container)[b"help"]
+
+
 HANDLERS: dict[bytes, Handler] = {
     b"command|docs": docs,
-    **{f"{name}|help".encode(): help_lines for name, facts in FACTS.items() if "help" in facts.subcommands},
+    **{row.name: help_lines for row in _helps() if row.treatment == LOCAL},
 }

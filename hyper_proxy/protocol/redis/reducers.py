@@ -133,7 +133,7 @@ def union(replies: list[bytes], context: Context) -> bytes:
 
 
 def sum_by_name(replies: list[bytes], context: Context) -> bytes:
-    """PUBSUB NUMSUB: name, number, name, number ...; numbers at the same place are added, so a name may come twice."""
+    """PUBSUB NUMSUB: each name with the sum of its numbers, by place, since a client may ask for a name twice."""
     lists = [_list(reply) for reply in replies]
     if len({len(items) for items in lists}) != 1 or len(lists[0]) % 2:
         raise BadReply("the shards answer about different channels")

@@ -98,10 +98,8 @@ def not_allowed(command: Command, instance: str) -> bytes:
 
 def only_subscribing(command: Command) -> bytes:
     """For a command that a RESP2 client may not send while it listens to channels."""
-    return (
-        b"ERR Can't execute '%b': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
-        % command.name
-    )
+    allowed = b"only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
+    return b"ERR Can't execute '%b': %b" % (command.name, allowed)
 
 
 def unrecognized_option(word: bytes) -> bytes:
