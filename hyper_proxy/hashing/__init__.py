@@ -10,6 +10,7 @@ from hyper_proxy.hashing.hash import Hash
 from hyper_proxy.hashing.names import ring_name
 from hyper_proxy.hashing.placement import Placement
 from hyper_proxy.hashing.tables import DISTRIBUTIONS, HASHES, DistributionRow, HashRow
+from hyper_proxy.hashing.traps import warnings
 
 __all__ = [
     "DISTRIBUTIONS",
@@ -22,4 +23,5 @@ __all__ = [
     "build",
     "build_hash",
     "ring_name",
+    "warnings",
 ]

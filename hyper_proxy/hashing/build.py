@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from hyper_proxy.hashing.errors import HashingError
 from hyper_proxy.hashing.hash import Hash
-from hyper_proxy.hashing.names import Server
+from hyper_proxy.hashing.names import Server, full_name
 from hyper_proxy.hashing.placement import Placement
 from hyper_proxy.hashing.recipe import Recipe
 from hyper_proxy.hashing.tables import DISTRIBUTIONS, HASHES
@@ -59,7 +59,7 @@ def check_servers(servers: Iterable[Server]) -> tuple[Server, ...]:
         raise HashingError("a placement needs at least one server")
     for server in checked:
         if server.weight < 1:
-            raise HashingError(f"weight {server.weight} of server '{server.name or server.path or server.host}': must be at least 1")
+            raise HashingError(f"server '{full_name(server)}': its weight {server.weight} must be at least 1")
     return checked
 
 

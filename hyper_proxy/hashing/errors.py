@@ -6,6 +6,6 @@ from hyper_proxy.common.errors import HyperProxyError
 
 
 class HashingError(HyperProxyError):
-    """A hash, distribution, hash tag or list of servers that cannot be used; the text says which and what would be right."""
+    """A hash, distribution, hash tag or list of servers that cannot be used; the text says which and what would do."""
 
     kind = "hashing"

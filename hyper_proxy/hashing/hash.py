@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """What every hash function is: an object with a number for the bytes buf[start:end].
 
-Compiled hashes are called through the C table of methods; a plain Python subclass works as well, at the price of a Python call.
+Compiled hashes are called through the C table of methods; a plain Python subclass works as well, at the price of a
+Python call.
 """
 
 import cython

@@ -12,7 +12,6 @@ from hyper_proxy.hashing.hash import Hash
 from hyper_proxy.hashing.placement import Placement
 
 
-
 @cython.cclass
 class Table(Placement):
     """Shard = table[hash modulo length of the table]."""
@@ -20,7 +19,9 @@ class Table(Placement):
     table: cython.int[::1]
     size: cython.ulonglong
 
-    def __init__(self, shards: int, hash: Hash, hash_tag: bytes, table: list[int], empty_tag: bool = False) -> None:
+    def __init__(
+        self, shards: int, hash: Hash | None, hash_tag: bytes, table: list[int], empty_tag: bool = False
+    ) -> None:
         super().__init__(shards, hash, hash_tag, empty_tag)
         self.table = array("i", table)
         self.size = len(table)
@@ -44,7 +45,9 @@ class Ring(Placement):
     count: cython.Py_ssize_t
     mask: cython.ulonglong
 
-    def __init__(self, shards: int, hash: Hash, hash_tag: bytes, points: list[tuple[int, int]], bits: int = 32) -> None:
+    def __init__(
+        self, shards: int, hash: Hash | None, hash_tag: bytes, points: list[tuple[int, int]], bits: int = 32
+    ) -> None:
         super().__init__(shards, hash, hash_tag)
         self.points = array("Q", [point for point, _ in points])
         self.owners = array("i", [owner for _, owner in points])
@@ -65,3 +68,15 @@ class Ring(Placement):
             else:
                 high = middle
         return self.owners[low if low < self.count else 0]
+
+    def equal_points(self) -> list[tuple[int, int]]:
+        """(first owner, hidden owner) of every point that a second server has too: its keys depend on the sorting."""
+        return [
+            (self.owners[i - 1], self.owners[i])
+            for i in range(1, self.count)
+            if self.points[i] == self.points[i - 1] and self.owners[i] != self.owners[i - 1]
+        ]
+
+    def ring(self) -> list[tuple[int, int]]:
+        """(point, owner) of the whole ring, in order."""
+        return [(self.points[i], self.owners[i]) for i in range(self.count)]

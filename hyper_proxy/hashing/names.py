@@ -1,4 +1,4 @@
-"""The names under which servers take part in a ring. They decide every point, so they must be those of the system replaced.
+"""The names under which servers take part in a ring: they decide every point, so they are those of the system replaced.
 
 An alias stands for the address everywhere: it is what keeps a ring stable when a server moves to another address.
 """

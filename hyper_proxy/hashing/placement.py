@@ -17,8 +17,8 @@ class Placement:
 
     shards      number of servers to choose from
     hash        the hash function; None for a distribution that uses none
-    hash_tag    two characters, or empty: only what stands between the first of them and the next second one is hashed, if
-                anything stands there (twemproxy's rule, and with {} that of a redis cluster)
+    hash_tag    two characters, or empty: only what stands between the first of them and the next second one is hashed,
+                if anything stands there (twemproxy's rule, and with {} that of a redis cluster)
     empty_tag   the tag also counts when nothing stands there (Codis)
     """
 

@@ -1,14 +1,14 @@
 """twemproxy's ketama: 160 points per server of equal weight, from MD5 digests of "name-0" to "name-39".
 
 twemproxy computes the number of points in float; every product is rounded to 32 bits here too, since one point more
-or less moves keys. Points of equal value: the server that comes first in the configuration wins (twemproxy leaves it open).
+or less moves keys. Of equal points the one of the server that is listed first wins (twemproxy leaves it open).
 """
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import md5
 
 from hyper_proxy.hashing.lookup import Ring
@@ -27,7 +27,7 @@ def float32(x: float) -> float:
 
 
 def digests_of(weight: int, total: int, live: int) -> int:
-    """How many MD5 digests, each worth four points, a server of this weight gets among `live` servers of `total` weight."""
+    """How many MD5 digests, each worth four points, a server of this weight has among `live` servers of `total`."""
     share = float32(float32(weight) / float32(total))
     scaled = float32(float32(float32(share * POINTS_PER_SERVER) / POINTS_PER_DIGEST) * float32(live))
     return math.floor(float32(scaled + 1e-10))
@@ -47,13 +47,13 @@ def sort_points(points: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return sorted(points, key=lambda point: point[0])
 
 
-def weighted_points(servers: Sequence[Server]) -> list[tuple[int, int]]:
+def weighted_points(servers: Sequence[Server], name: Callable[[Server], str] = ring_name) -> list[tuple[int, int]]:
     """The whole ring as (point, index of the server)."""
     total = sum(server.weight for server in servers)
     return sort_points(
         (point, index)
         for index, server in enumerate(servers)
-        for point in points_of(ring_name(server), digests_of(server.weight, total, len(servers)))
+        for point in points_of(name(server), digests_of(server.weight, total, len(servers)))
     )
 
 

@@ -1,1 +1,1 @@
-"""Hash functions, one family per file; each is a subclass of Hash and a row of hashing/tables.py."""
+"""Hash functions, one family per file; each is a subclass of Hash and a row of tables.py."""

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Cyclic redundancy checks, table driven: twemproxy's crc16, crc32 and crc32a, and the CRC-16/XMODEM of a redis cluster.
+"""Cyclic redundancy checks, table driven: twemproxy's crc16, crc32, crc32a, and the CRC-16/XMODEM of a redis cluster.
 
 The tables are computed here from the polynomials (0x1021, and 0xEDB88320 reflected) and shared by all objects.
 """
@@ -11,7 +11,7 @@ import cython
 from hyper_proxy.hashing.hash import Hash
 
 
-def table_16() -> array:
+def table_16() -> array[int]:
     """256 entries of the CRC with polynomial 0x1021, most significant bit first."""
     entries = []
     for byte in range(256):
@@ -22,7 +22,7 @@ def table_16() -> array:
     return array("I", entries)
 
 
-def table_32() -> array:
+def table_32() -> array[int]:
     """256 entries of CRC-32/ISO-HDLC (zlib's), least significant bit first."""
     entries = []
     for byte in range(256):
@@ -65,7 +65,7 @@ class Crc16(Hash):
 
 @cython.cclass
 class Crc32(Hash):
-    """CRC-32 as zlib computes it, then (crc >> shift) & mask: the whole for crc32a, (16, 0x7fff) for libmemcached's crc32."""
+    """CRC-32 as zlib computes it, then (crc >> shift) & mask: all of it for crc32a, (16, 0x7fff) for crc32."""
 
     table: cython.uint[::1]
     shift: cython.int

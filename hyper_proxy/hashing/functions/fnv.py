@@ -1,8 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """FNV-1 and FNV-1a as twemproxy and libmemcached compute them (Fowler, Noll, Vo; www.isthe.com/chongo/tech/comp/fnv).
 
-Both programs read a key as C `char`, which has a sign on x86: bytes from 0x80 are extended with ones before they are mixed in.
-`signed=False` is the result of the same program on ARM, and of Weibo's proxies everywhere. An empty key gives 0, as in twemproxy.
+Both programs read a key as C `char`, which has a sign on x86: bytes from 0x80 are extended with ones before they are
+mixed in. `signed=False` is the result of the same program on ARM, and of Weibo's proxies everywhere. An empty key gives
+0, as in twemproxy.
 """
 
 import cython

@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Paul Hsieh's SuperFastHash (www.azillionmonkeys.com/qed/hash.html) in twemproxy's form, which starts from 0, not from the length.
+"""Paul Hsieh's SuperFastHash (www.azillionmonkeys.com/qed/hash.html) in twemproxy's form.
 
-The last byte of a tail of three has the sign of a C `char`, as in fnv.py; all other bytes have none.
+That form starts from 0, not from the length, and the last byte of a tail of three has the sign of a C `char`, as in
+fnv.py; all other bytes have none.
 """
 
 import cython

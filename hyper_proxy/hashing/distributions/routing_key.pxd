@@ -1,0 +1,2 @@
+from hyper_proxy.hashing.hash cimport Hash
+from hyper_proxy.hashing.placement cimport Placement
