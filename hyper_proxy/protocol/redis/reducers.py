@@ -10,9 +10,9 @@ server's fault.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from . import encode
 
@@ -21,12 +21,19 @@ class BadReply(ValueError):
     """A server's reply has a form that its command never has."""
 
 
+class Chance(Protocol):
+    """A random.Random, or the module."""
+
+    def choice(self, seq: Sequence[bytes]) -> bytes:
+        """Any one of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What a reducer knows besides the replies: the client's protocol version and a source of chance."""
 
     resp: int
-    random: random.Random
+    random: Chance
 
 
 Reducer = Callable[[list[bytes], Context], bytes]
