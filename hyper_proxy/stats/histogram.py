@@ -42,6 +42,10 @@ class Histogram:
         self.sum_us += us * n
         return 0
 
+    def count(self) -> int:
+        """How many events were added."""
+        return sum([self.cells[cell] for cell in range(CELLS)])
+
     def counts(self) -> list:
         """[[cell, count], ...] of the cells that are not empty, lowest first."""
         return [[cell, self.cells[cell]] for cell in range(CELLS) if self.cells[cell]]

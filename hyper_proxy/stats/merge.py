@@ -1,0 +1,78 @@
+"""Statistics of many workers become those of the fleet: by addition, cell by cell.
+
+A snapshot is what a worker's engine reports, and what `merge` returns, so that sums can be added to again:
+
+    {"worker": {gauge: n}, "instances": {NAME: INSTANCE}}
+    INSTANCE = {counter or gauge: n, "requests": {class: n}, "errors": {kind: n}, "latency_us": {class: HISTOGRAM},
+                "nodes": {LABEL: {counter or gauge: n, "errors": {kind: n}, "latency_us": HISTOGRAM}}}
+
+    HISTOGRAM = {"sum_us": n, "cells": [[cell, count], ...]}, to which merge adds "count" and percentiles
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from hyper_proxy.stats.histogram import highest_us
+from hyper_proxy.stats.table import GAUGE, INSTANCE, NODE, of
+
+Snapshot = dict[str, Any]
+
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}
+
+
+def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
+    """The sum of all; an empty snapshot adds nothing."""
+    total: Snapshot = {"worker": {}, "instances": {}}
+    for snapshot in snapshots:
+        _add(total, snapshot)
+    return total
+
+
+def retire(snapshot: Snapshot) -> Snapshot:
+    """What stays of a worker that has ended: its counters and histograms, not its gauges."""
+    instances = {}
+    for name, instance in snapshot.get("instances", {}).items():
+        nodes = {label: _without_gauges(node, NODE) for label, node in instance.get("nodes", {}).items()}
+        instances[name] = _without_gauges(instance, INSTANCE) | {"nodes": nodes}
+    return {"worker": {}, "instances": instances}
+
+
+def histogram(parts: Iterable[Snapshot]) -> Snapshot:
+    """The sum of histograms, with the number of events and the percentiles in microseconds; those of none are 0."""
+    cells: dict[int, int] = {}
+    sum_us = 0
+    for part in parts:
+        sum_us += part["sum_us"]
+        for cell, count in part["cells"]:
+            cells[cell] = cells.get(cell, 0) + count
+    ordered = sorted(cells.items())
+    count = sum(cells.values())
+    percentiles = {name: percentile(ordered, count, share) for name, share in PERCENTILES.items()}
+    return {"count": count, "sum_us": sum_us, **percentiles, "cells": [list(pair) for pair in ordered]}
+
+
+def percentile(cells: list[tuple[int, int]], count: int, share: float) -> int:
+    """The time, in microseconds, that `share` of all `count` events did not exceed; `cells` in ascending order."""
+    seen = 0
+    for cell, events in cells:
+        seen += events
+        if seen >= share * count:
+            return highest_us(cell)
+    return 0
+
+
+def _add(total: dict[str, Any], part: dict[str, Any]) -> None:
+    for key, value in part.items():
+        if not isinstance(value, dict):
+            total[key] = total.get(key, 0) + value
+        elif isinstance(value.get("cells"), list):  # a list: an instance may be named "cells", too
+            total[key] = histogram([total[key], value] if key in total else [value])
+        else:
+            _add(total.setdefault(key, {}), value)
+
+
+def _without_gauges(record: dict[str, Any], where: str) -> dict[str, Any]:
+    gauges = {row.name for row in of(where, GAUGE)}
+    return {name: value for name, value in record.items() if name not in gauges}

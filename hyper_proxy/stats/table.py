@@ -1,0 +1,102 @@
+"""The one table of all statistics: JSON, Prometheus and docs/statistics.md follow from a row.
+
+python -m hyper_proxy.stats.table > docs/statistics.md      after a change; a test compares them
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
+
+# Where a statistic stands in GET /stats, and the label that tells its values apart.
+WORKER, INSTANCE, NODE = "worker", "instance", "node"
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """`split` names what a value is split by ("class", "kind"), "" for a single number."""
+
+    where: str
+    name: str
+    kind: str
+    unit: str
+    help: str
+    split: str = ""
+
+
+TABLE = (
+    Statistic(WORKER, "uptime_s", GAUGE, "seconds", "Age of the worker in this slot."),
+    Statistic(WORKER, "restarts", COUNTER, "", "Workers of this slot that were replaced because they ended."),
+    Statistic(WORKER, "beat_age_s", GAUGE, "seconds", "Time since the worker's last heartbeat."),
+    Statistic(WORKER, "loop_lag_s", GAUGE, "seconds", "Longest delay of the event loop in the last heartbeats."),
+    Statistic(WORKER, "connections", GAUGE, "", "Client connections that are open."),
+    Statistic(WORKER, "greenlets", GAUGE, "", "Greenlets that exist."),
+    Statistic(WORKER, "rss_bytes", GAUGE, "bytes", "Resident memory; pages shared with the master are included."),
+    Statistic(INSTANCE, "clients", GAUGE, "", "Client connections that are open."),
+    Statistic(INSTANCE, "in_flight", GAUGE, "", "Clients that wait for a reply."),
+    Statistic(INSTANCE, "accepted", COUNTER, "", "Client connections that were accepted."),
+    Statistic(INSTANCE, "refused", COUNTER, "", "Client connections that were closed at once: too many clients."),
+    Statistic(INSTANCE, "bytes_in", COUNTER, "bytes", "Read from clients."),
+    Statistic(INSTANCE, "bytes_out", COUNTER, "bytes", "Written to clients."),
+    Statistic(INSTANCE, "requests", COUNTER, "", "Requests that were answered, errors included.", "class"),
+    Statistic(INSTANCE, "errors", COUNTER, "", "Errors that a client was told of, or lost its connection by.", "kind"),
+    Statistic(INSTANCE, "latency_us", HISTOGRAM, "microseconds", "From reading a request to its reply.", "class"),
+    Statistic(NODE, "requests", COUNTER, "", "Requests that were sent to the server."),
+    Statistic(NODE, "errors", COUNTER, "", "Requests that the server failed, and failed connections.", "kind"),
+    Statistic(NODE, "bytes_in", COUNTER, "bytes", "Read from the server."),
+    Statistic(NODE, "bytes_out", COUNTER, "bytes", "Written to the server."),
+    Statistic(NODE, "in_flight", GAUGE, "", "Requests that were sent and have no reply yet."),
+    Statistic(NODE, "pending_bytes", GAUGE, "bytes", "Requests that wait to be sent."),
+    Statistic(NODE, "connections", GAUGE, "", "Connections that are open."),
+    Statistic(NODE, "connects", COUNTER, "", "Connections that were made."),
+    Statistic(NODE, "backing_off", GAUGE, "", "Workers that do not try the server just now, because it failed."),
+    Statistic(NODE, "latency_us", HISTOGRAM, "microseconds", "From sending a request to the server to its reply."),
+)
+
+PLACES = {
+    WORKER: "`workers[]`: one record for each worker; Prometheus label `slot`",
+    INSTANCE: "`instances.NAME`: sums over all workers, ended ones included; label `instance`",
+    NODE: "`instances.NAME.nodes.LABEL`: sums over all workers, ended ones included; labels `instance`, `node`",
+}
+
+PREFACE = """\
+# Statistics
+
+`GET /stats` (JSON) and `GET /metrics` (Prometheus) of the admin address. Counters only grow, also when a worker is
+replaced; gauges are those of the living workers. A histogram stands in JSON as `count`, `sum_us`, `p50`, `p90`, `p99`,
+`p999`, `max` (microseconds, at most 1/16 too high) and `cells`, the counts they come from: `[[cell, count], ...]`.
+Histograms of many workers are added cell by cell and percentiles taken afterwards; percentiles are never averaged.
+
+This page is made from `hyper_proxy/stats/table.py`.
+"""
+
+HEAD = ("| name | kind | unit | meaning | metric |", "|---|---|---|---|---|")
+
+
+def of(where: str, kind: str = "") -> list[Statistic]:
+    """The rows of one place, of one kind if it is given."""
+    return [row for row in TABLE if row.where == where and kind in ("", row.kind)]
+
+
+def metric_name(row: Statistic) -> str:
+    """As Prometheus knows it: base units, in the name."""
+    base = row.name.removesuffix("_us").removesuffix("_s")
+    unit = "_seconds" if row.unit.endswith("seconds") else ""
+    return f"hyper_proxy_{row.where}_{base}{unit}" + ("_total" if row.kind == COUNTER else "")
+
+
+def document() -> str:
+    """docs/statistics.md."""
+    lines = [PREFACE]
+    for where, place in PLACES.items():
+        lines += [f"## {where.capitalize()}", "", place, "", *HEAD]
+        for row in of(where):
+            by = f", by {row.split}" if row.split else ""
+            lines.append(f"| `{row.name}` | {row.kind}{by} | {row.unit} | {row.help} | `{metric_name(row)}` |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(document(), end="")
