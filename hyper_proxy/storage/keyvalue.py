@@ -9,6 +9,7 @@ redis', `incr_unsigned` is memcached's.
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -140,6 +141,9 @@ class KeyValue(ABC):
     def store(self, key: bytes, value: bytes, flags: int = 0, expires_at: float | None = None, mode: Mode = Mode.SET,
               version: int = 0) -> Outcome:
         """Put the value if `mode` allows it; `version` matters to CAS only."""
+        if mode is Mode.SET:
+            self.put_many([(key, Put(value, flags, expires_at))])
+            return Outcome.STORED
 
         def change(items: list[Item | None]) -> tuple[Sequence[Edit], Outcome]:
             refusal = refuse(items[0], mode, version)
@@ -224,9 +228,15 @@ class KeyValue(ABC):
     # ---- times of expiry
 
     def expire_many(self, keys: Sequence[bytes], expires_at: float | None) -> list[Item | None]:
-        """Give the keys that are there a new time of expiry (None: never); the items as they were, by position."""
+        """Give the keys that are there a new time of expiry (None: never); the items as they were, by position.
+
+        Keys come one after the other: one that is named twice and ends at once is there only the first time.
+        """
+        over = expires_at is not None and expires_at <= time.time()
 
         def change(items: list[Item | None]) -> tuple[Sequence[Edit], list[Item | None]]:
+            if over:
+                items = [None if key in keys[:at] else items[at] for at, key in enumerate(keys)]
             return [Expire(expires_at) if item else None for item in items], items
 
         return self.update(keys, change)[0]
