@@ -47,8 +47,7 @@ def placement_traps(level: Level) -> list[str]:
     """Known traps of a placement that can be built."""
     from hyper_proxy import hashing
 
-    warnings = getattr(hashing, "warnings", None)
-    return list(warnings(level.hash, level.distribution, level.hash_tag, level.servers)) if warnings else []
+    return hashing.warnings(level.hash, level.distribution, level.servers)
 
 
 def command_idle(protocol: str, name: str) -> str | None:

@@ -22,6 +22,8 @@ from hyper_proxy.config.rules import apply_rules
 EMBEDDED_FILE = "hyper_proxy.db"
 MAX_FILE_BYTES = 16 * 1024 * 1024
 """A configuration is written by people; a larger file was named by mistake."""
+MAX_OPEN_LINES = 2000
+"""How far from the end the beginning of an unclosed string or list is looked for; each line costs a parse."""
 
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)")
 
@@ -76,12 +78,26 @@ def inspect_text(text: str, path: str) -> tuple[Config | None, list[Finding]]:
     except tomllib.TOMLDecodeError as error:
         message = str(error)
         place = _AT_LINE.search(message)
-        # "at end of document" is the only other place the parser names
-        notes.lines = {(): int(place[1]) if place else text.rstrip("\n").count("\n") + 1}
+        notes.lines = {(): int(place[1]) if place else _open_line(text)}
         notes.add((), "HP103", f"is not valid toml: {_AT_LINE.sub('', message).strip()}")
         return None, notes.findings
     notes.lines = find_lines(text)
     return _check(data, path, notes)
+
+
+def _open_line(text: str) -> int:
+    """The line on which begins what is still open at the end of the text: the only other place that the parser names.
+
+    It is the line after the longest beginning of the text that is valid by itself.
+    """
+    lines = text.split("\n")
+    for count in range(len(lines) - 1, max(0, len(lines) - MAX_OPEN_LINES), -1):
+        try:
+            tomllib.loads("\n".join(lines[:count]))
+        except tomllib.TOMLDecodeError:
+            continue
+        return count + 1
+    return max(1, len(lines) - MAX_OPEN_LINES)
 
 
 def embedded_default(directory: str) -> Config:

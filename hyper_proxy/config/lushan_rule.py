@@ -32,17 +32,26 @@ class LushanRule:
     )
 
     def read(self, value: object, place: Place) -> LushanDb:
+        try:
+            return self._read(value, place)
+        except Bad as bad:
+            # Noted here, so that the level is not said to lack a rule.
+            place.bad(bad)
+            return LushanFixed(0)
+
+    @staticmethod
+    def _read(value: object, place: Place) -> LushanDb:
         if isinstance(value, int) and not isinstance(value, bool):
             return LushanFixed(_DB.read(value, place))
         if not isinstance(value, dict):
             raise wrong_type(value, "an integer or a table")
-        for marker, (keys, build) in _FORMS.items():
-            if marker in value:
-                for key in value:
-                    if key not in keys:
-                        place.bad(Bad("HP104", f"unknown key in a rule with {marker}{suggest(key, keys)}"), key)
-                return build(value, place)
-        raise Bad("HP107", "a rule is a number, or has hash and count, or separator and map")
+        form = next((form for form in _FORMS if form[0] in value), tuple(key for form in _FORMS for key in form))
+        for key in value:
+            if key not in form:
+                place.bad(Bad("HP104", f"unknown key in this rule{suggest(key, form)}"), key)
+        if form not in _FORMS:
+            raise Bad("HP107", "a rule is a number, or has hash and count, or separator and map")
+        return _FORMS[form](value, place)
 
 
 def _hashed(value: dict[str, Any], place: Place) -> LushanDb:
@@ -74,4 +83,5 @@ def _part(table: dict[str, Any], key: str, kind: Kind, place: Place, instead: ob
         return instead
 
 
-_FORMS = {"hash": (("hash", "count"), _hashed), "separator": (("separator", "map", "default"), _prefixed)}
+_FORMS = {("hash", "count"): _hashed, ("separator", "map", "default"): _prefixed}
+"""The keys of each kind of rule; the first one tells the kind."""

@@ -1,0 +1,156 @@
+"""Every code: a configuration that must have this finding at this line, and one close to it that must not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from hyper_proxy.config.codes import CODES, ERROR, WARNING
+from hyper_proxy.config.rules import RULES
+from tests.config.texts import FULL, PLAIN, change, findings, line_of
+
+OF_FILES = {"HP101", "HP102"}
+"""Shown in test_load.py: these are about files, not about their text."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A change of a text that is good: `bad` instead of `old` must have the finding, `good` instead of it must not."""
+
+    code: str
+    text: str
+    old: str
+    bad: str
+    good: str
+    at: str = ""
+    """A piece of the line of the finding; "" is the whole of `bad`."""
+
+
+MORE = '[[instance]]\nname = "other"\nprotocol = "redis"\nlisten = ["127.0.0.1:7000"]\n'
+LEVEL = '[[instance.level]]\nstorage = "redis"\nservers = ["10.0.0.9:6379:1 z"]\n'
+SERVERS = '"10.0.0.1:6379:1 a", "10.0.0.2:6379:1 b"'
+MEMCACHE_LEVEL = 'storage = "memcache"\ndistribution = "modula"'
+
+CASES = (
+    Case("HP103", PLAIN, "[[instance]]", "[[instance]", "[[instance]] # ]"),
+    Case("HP104", PLAIN, 'name = "user"', 'nam = "user"\nname = "u"', '"name" = "user"', "nam ="),
+    Case("HP105", FULL, "dbs = 4", 'dbs = "4"', "dbs = 0x4"),
+    Case("HP106", FULL, "keep = 3", "keep = -1", "keep = 0"),
+    Case("HP107", PLAIN, 'storage = "redis"', "", 'storage = "redis"', "[[instance.level]]"),
+    Case("HP108", PLAIN, LEVEL[:0], "[[instance]]\n", "", "[[instance]]"),
+    Case("HP109", PLAIN, "127.0.0.1:6380", "127.0.0.1:638O", "localhost:6380"),
+    Case("HP110", PLAIN, "10.0.0.1:6379:1 a", "10.0.0.1:6379:0 a", "10.0.0.1:6379:3 a"),
+    Case("HP201", FULL, 'name = "feed"', 'name = "user" # 2', 'name = "User"'),
+    Case("HP202", FULL, "127.0.0.1:11312", "127.0.0.1:6380", "127.0.0.1:16380"),
+    Case("HP203", PLAIN, ":1 b", ":1 a", ":1 A"),
+    Case("HP204", PLAIN, 'storage = "redis"', 'storage = "memcache"', 'storage = "redis" # memcache'),
+    Case("HP205", FULL, MEMCACHE_LEVEL, f"db = 1\n{MEMCACHE_LEVEL}", MEMCACHE_LEVEL, "db = 1\n"),
+    Case("HP206", FULL, ', lushan_db = { hash = "crc32a", count = 8 }', "", ", lushan_db = 0", "level = [{"),
+    Case("HP207", PLAIN, "servers =", 'distribution = "ketama-x"\nservers =', 'distribution = "ketama"\nservers =',
+         "ketama-x"),
+    Case("HP208", FULL, 'password = "secret"', "", 'password = "s"', 'username = "proxy"'),
+    Case("HP209", PLAIN, "10.0.0.1:6379:1 a", "127.0.0.1:6380:1 a", "127.0.0.1:6379:1 a"),
+    Case("HP210", FULL, '"data/local.db"', '"data/local.db", "data/other.db"', '"data/other.db"'),
+    Case("HP301", FULL, "backoff.max_ms = 1000", "backoff.max_ms = 9", "backoff.max_ms = 10"),
+    Case("HP302", FULL, 'name = "page"', 'limits.max_key_bytes = 251\nname = "page"',
+         'limits.max_key_bytes = 250\nname = "page"', "= 251"),
+    Case("HP303", FULL, "connect_ms = 20", "connect_ms = 101", "connect_ms = 100"),
+    Case("HP401", PLAIN, "servers =", 'hash = "crc32"\ndistribution = "ketama"\nservers =',
+         'hash = "crc32a"\nservers =', 'distribution = "ketama"'),
+    Case("HP402", FULL, '"FLUSHALL"', '"FLUSHAL"', '"FLUSHDB"'),
+    Case("HP403", FULL, "127.0.0.1:22122", "0.0.0.0:22122", "localhost:22122"),
+    Case("HP404", PLAIN, "10.0.0.2:6379:1 b", "10.0.0.1:6379:1 b", "10.0.0.1:6380:1 b"),
+)  # fmt: skip
+
+
+def _codes(text: str) -> list[tuple[str, int]]:
+    return [(finding.code, finding.line) for finding in findings(text)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
+def test_a_code_fires_where_it_should_and_only_there(case: Case) -> None:
+    if case.code == "HP108":
+        bad, good = PLAIN + LEVEL, PLAIN
+        assert ("HP108", PLAIN.count("\n") + 1) in _codes(bad)
+    else:
+        bad, good = change(case.text, case.old, case.bad), change(case.text, case.old, case.good)
+        assert (case.code, line_of(bad, case.at or case.bad)) in _codes(bad)
+    assert case.code not in dict(_codes(good))
+
+
+def test_every_code_has_a_case_and_every_rule_a_code() -> None:
+    shown = {case.code for case in CASES} | OF_FILES | {"HP304"}
+    assert shown == set(CODES)
+    assert set(RULES) <= set(CODES)
+    assert {row.level for row in CODES.values()} == {ERROR, WARNING}
+    assert all((row.level == WARNING) == (code in {"HP303", "HP304"} or code > "HP4") for code, row in CODES.items())
+
+
+def test_more_clients_than_files_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    needed = 8192 + 2 + 64
+    monkeypatch.setattr("resource.getrlimit", lambda which: (256, needed - 1))
+    assert _codes(PLAIN) == [("HP304", 1)]
+    monkeypatch.setattr("resource.getrlimit", lambda which: (256, needed))
+    assert _codes(PLAIN) == []
+    monkeypatch.setattr("resource.getrlimit", lambda which: (256, -1))
+    assert _codes(PLAIN) == []
+
+
+def test_what_other_protocols_and_levels_will_bring_is_refused_by_name() -> None:
+    for old, new in (
+        ('protocol = "redis"', 'protocol = "mysql"'),
+        ('protocol = "redis"', 'protocol = "http"'),
+        ('storage = "redis"', 'storage = "mysql"'),
+        ('storage = "redis"', 'storage = "local"'),
+        (SERVERS, f'{SERVERS}, "----", {SERVERS}'),
+        ("servers =", 'writers = ["10.0.0.8:1"]\nservers ='),
+        ("servers =", 'table = { name = "user.profile" }\nservers ='),
+        ("[[instance.level]]", "[instance.write_back]\nttl = 300\n[[instance.level]]"),
+    ):
+        found = findings(change(PLAIN, old, new))
+        assert [finding.code for finding in found] == ["HP108"], new
+        assert "not served by this version yet" in found[0].message
+
+
+def test_rooms_must_have_the_same_number_of_servers() -> None:
+    uneven = findings(change(PLAIN, SERVERS, f'{SERVERS}, "----", "10.1.0.1:6379"'))
+    assert {finding.code for finding in uneven} == {"HP108", "HP110"}
+    three = findings(change(PLAIN, SERVERS, '"a:1", "----", "b:1", "----", "c:1"'))
+    assert "there are 3 rooms" in "".join(map(str, three))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "clash"),
+    [
+        ("127.0.0.1:7000", "127.0.0.1:7000", True),
+        ("0.0.0.0:7000", "127.0.0.1:7000", True),
+        ("127.0.0.1:7000", "[::]:7000", True),
+        ("localhost:7000", "127.0.0.1:7000", True),
+        ("unix:/tmp/a", "unix:/tmp/a", True),
+        ("127.0.0.1:22122", "unix:/tmp/a", True),
+        ("127.0.0.1:7000", "127.0.0.2:7000", False),
+        ("127.0.0.1:7000", "127.0.0.1:7001", False),
+        ("unix:/tmp/a", "unix:/tmp/b", False),
+    ],
+)
+def test_listeners_clash_when_they_meet_at_one_socket(one: str, other: str, clash: bool) -> None:
+    found = _codes(change(PLAIN, '"127.0.0.1:6380"', f'"{one}", "{other}"'))
+    assert found == ([("HP202", 4)] if clash else [])
+
+
+@pytest.mark.parametrize(
+    ("listen", "server", "circle"),
+    [
+        ("0.0.0.0:7000", "127.0.0.1:7000", True),
+        ("[::]:7000", "localhost:7000", True),
+        ("127.0.0.1:7000", "localhost:7000", True),
+        ("unix:/tmp/a", "unix:/tmp/a", True),
+        ("0.0.0.0:7000", "10.0.0.1:7000", False),
+        ("0.0.0.0:7000", "unix:/tmp/a", False),
+        ("127.0.0.1:7000", "127.0.0.2:7000", False),
+    ],
+)
+def test_an_instance_must_not_be_its_own_server(listen: str, server: str, circle: bool) -> None:
+    text = change(change(PLAIN, "127.0.0.1:6380", listen), SERVERS, f'"{server}:1 a"')
+    assert _codes(text) == ([("HP209", 8)] if circle else [])
