@@ -1,10 +1,11 @@
-"""One worker's data path, put together: fronts, storages, listeners; and exchanged as a whole at a reload."""
+"""One worker's data path, put together: fronts, storages, listeners. A reload exchanges all of it in one step."""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from random import random
 from time import monotonic
 from typing import Any
 
@@ -12,34 +13,127 @@ import gevent
 
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.config.model import Config, Instance
+from hyper_proxy.entry.janitor import Janitor
 from hyper_proxy.entry.listener import Listener
 from hyper_proxy.front import Front, Snapshot
 from hyper_proxy.hashing import build
 from hyper_proxy.protocol.redis.session import RedisSession
-from hyper_proxy.storage.redis import RedisStorage
+from hyper_proxy.stats.collect import collect
+from hyper_proxy.storage.table import STORAGES
 
-SESSIONS: dict[str, Callable[[], Any]] = {"redis": lambda: RedisSession}
-STORAGES: dict[str, Any] = {"redis": RedisStorage}
+SESSIONS: dict[str, Callable[..., Any]] = {"redis": RedisSession}
+
+DRAIN_SPREAD = 0.8  # idle clients are closed at random moments of this part of the drain: they do not all come back at once
+DRAIN_STEP_S = 0.02
 
 
-def make_snapshot(instance: Instance, previous: Snapshot | None) -> Snapshot:
-    """What an instance's requests will see; nodes that stay the same are taken over from `previous`."""
-    level = instance.levels[0]
-    storage = STORAGES[level.storage](instance.name, level, previous.storage if previous else None)
-    placement = build(level.hash, level.distribution, level.hash_tag, level.servers)
-    return Snapshot(instance, storage, placement)
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A configuration that is ready to serve."""
+
+    config: Config
+    snapshots: dict[str, Snapshot]
 
 
 class Engine:
+    """Builds everything, starts nothing: clients come with `serve`."""
+
     def __init__(self, config: Config, slot: int) -> None:
-        self.config = config
         self.slot = slot
         self.fronts: dict[str, Front] = {}
-        self.listeners = {}
-        for instance in config.instances:
-            self.fronts[instance.name] = Front(SESSIONS[instance.protocol](), make_snapshot(instance, None), slot)
+        self.listeners: dict[tuple[str, str], Listener] = {}
+        self.commit(self.prepare(config))
+        gevent.spawn(Janitor().run, self.fronts)
 
     def serve(self, instance: str, sock: socket.socket) -> None:
-        name = sock.getsockname()
-        address = name if isinstance(name, str) else f"{name[0]}:{name[1]}"
-        self.listeners[instance, address] = Listener(self.fronts[instance], sock, address, print)
+        """Accept clients of an instance on a bound, listening, non-blocking socket, which is the engine's from now on."""
+        address = _address(sock)
+        self.listeners[instance, address] = Listener(self.fronts[instance], sock, address)
+
+    def close(self, instance: str, address: str) -> None:
+        """Accept no more there; the clients that are connected stay."""
+        listener = self.listeners.pop((instance, address))
+        listener.close()
+        listener.sock.close()
+
+    def prepare(self, config: Config) -> Prepared:
+        """Build what a new configuration needs, beside what serves; unchanged nodes keep their connections.
+
+        Raises HyperProxyError when it can't be built; then nothing has changed.
+        """
+        snapshots: dict[str, Snapshot] = {}
+        try:
+            for instance in config.instances:
+                front = self.fronts.get(instance.name)
+                same = front is not None and front.snapshot.instance.protocol == instance.protocol
+                snapshots[instance.name] = _snapshot(instance, front.snapshot if front and same else None)
+        except HyperProxyError:
+            for name, snapshot in snapshots.items():
+                _release(snapshot, self.fronts[name].snapshot if name in self.fronts else None)
+            raise
+        return Prepared(config, snapshots)
+
+    def commit(self, prepared: Prepared) -> None:
+        """From the next request on the new configuration serves."""
+        for name, snapshot in prepared.snapshots.items():
+            front = self.fronts.get(name)
+            if front is None:
+                session = SESSIONS[snapshot.instance.protocol]
+                self.fronts[name] = Front(session, snapshot, self.slot)
+                continue
+            old, front.snapshot = front.snapshot, snapshot
+            front.session = SESSIONS[snapshot.instance.protocol]
+            _release(old, snapshot)
+        for name in self.fronts.keys() - prepared.snapshots.keys():
+            front = self.fronts.pop(name)
+            for client in list(front.clients):
+                client.hang_up()
+            _release(front.snapshot, None)
+
+    def drain(self, seconds: float) -> None:
+        """Accept no more, let requests finish, close clients between two requests; what is left then is cut."""
+        for instance, address in list(self.listeners):
+            self.close(instance, address)
+        clients = [client for front in self.fronts.values() for client in front.clients]
+        began = monotonic()
+        due = sorted(((began + random() * seconds * DRAIN_SPREAD, client) for client in clients), key=lambda row: row[0])
+        while self.clients and monotonic() < began + seconds:
+            while due and due[0][0] <= monotonic():
+                due.pop(0)[1].leave()
+            gevent.sleep(DRAIN_STEP_S)
+        for front in self.fronts.values():
+            for client in list(front.clients):
+                client.hang_up()
+
+    @property
+    def clients(self) -> int:
+        """Connected clients."""
+        return sum(len(front.clients) for front in self.fronts.values())
+
+    def snapshot(self) -> dict[str, Any]:
+        """All counters, as JSON (docs/statistics.md)."""
+        return collect(self.fronts)
+
+
+def _snapshot(instance: Instance, previous: Snapshot | None) -> Snapshot:
+    level = instance.levels[0]
+    same = previous is not None and previous.instance.levels[0].storage == level.storage
+    storage = STORAGES[level.storage](instance.name, level, previous.storage if previous and same else None)
+    placement = build(level.hash, level.distribution, level.hash_tag, level.servers) if len(storage.nodes) else None
+    return Snapshot(instance, storage, placement)
+
+
+def _release(old: Snapshot, new: Snapshot | None) -> None:
+    """Close what the new snapshot has not taken over."""
+    same = new is not None and type(new.storage) is type(old.storage)
+    if new is None or new.storage is not old.storage:
+        old.storage.release(new.storage if new and same else None)
+
+
+def _address(sock: socket.socket) -> str:
+    name = sock.getsockname()
+    if isinstance(name, tuple):
+        return f"[{name[0]}]:{name[1]}" if ":" in name[0] else f"{name[0]}:{name[1]}"
+    return f"unix:{name}"
+
+

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hyper_proxy.config.model import Instance
 from hyper_proxy.hashing.placement import Placement
 from hyper_proxy.protocol.redis.command import CLASSES
-from hyper_proxy.stats.histogram import Histogram
+from hyper_proxy.stats.instance import InstanceStats
 
 if TYPE_CHECKING:
     from hyper_proxy.entry.client import Client
@@ -25,28 +24,6 @@ class Snapshot:
     placement: Placement | None
 
 
-class FrontStats:
-    """Counters of one instance in one worker."""
-
-    def __init__(self) -> None:
-        self.requests = [0] * len(CLASSES)
-        self.latency = [Histogram() for _ in CLASSES]
-        self.errors: Counter[str] = Counter()
-        self.bytes_in = 0  # of clients that are gone; the others know their own
-        self.bytes_out = 0
-        self.accepted = 0
-        self.refused = 0
-
-    def note(self, klass: int, count: int, us: int) -> None:
-        """`count` requests of this class were answered, `us` microseconds after they were read."""
-        self.requests[klass] += count
-        self.latency[klass].add(us, count)
-
-    def error(self, kind: str) -> None:
-        """A client was told of an error of this kind."""
-        self.errors[kind] += 1
-
-
 class Front:
     """`session` makes the protocol's session for a client; `snapshot` is what new requests see."""
 
@@ -55,5 +32,5 @@ class Front:
         self.slot = slot
         self.sequence = count(1)  # numbers the clients
         self.snapshot = snapshot
-        self.stats = FrontStats()
+        self.stats = InstanceStats(CLASSES)
         self.clients: set[Client] = set()

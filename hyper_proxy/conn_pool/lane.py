@@ -108,6 +108,11 @@ class Lane:
         return self.sent - self.answered
 
     @property
+    def is_open(self) -> bool:
+        """Connected and greeted."""
+        return self.state == READY
+
+    @property
     def queued(self) -> int:
         """Requests accepted and not sent."""
         return len(self.pending)
@@ -261,7 +266,7 @@ class Lane:
         """The connection did not come about, or will not be tried."""
         self.state = CLOSED
         if self.private:
-            self.dead = error
+            self._end(error)
         queue, self.queue, self.pending, self.pending_bytes = self.queue, [], [], 0
         _fail(queue, 0, error)
 
@@ -322,12 +327,16 @@ class Lane:
         # A server may close what has been idle; that is no failure.
         error = self.node.lost(kind, detail, blame and len(waiting) > head)
         if self.private:
-            self.dead = error
+            self._end(error)
         if self.pending:
             refusal = self._open()
             if refusal is not None:
                 self._refused(refusal)
         _fail(waiting, head, error)
+
+    def _end(self, error: object) -> None:
+        self.dead = error
+        self.node.retire(self)
 
 
 def _fail(entries: list, head: int, error: object) -> None:

@@ -13,6 +13,7 @@ from gevent import socket
 
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import Backoff, Level, Server
+from hyper_proxy.conn_pool.dns import Name
 from hyper_proxy.conn_pool.lane import Lane
 from hyper_proxy.conn_pool.replies import ReplyError, ReplyParser
 from hyper_proxy.stats.histogram import Histogram
@@ -45,6 +46,15 @@ class Pause:
         self.reason = reason
 
 
+class Retired:
+    """Counts of private lanes that have ended."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+
+
 class Node:
     """One server of one instance. `label` names it in errors and statistics."""
 
@@ -59,22 +69,41 @@ class Node:
         self.queue_s = level.timeout.queue_ms / 1000
         self.max_pending_bytes = level.max_pending_bytes
         self.backoff = level.backoff
+        self.name = Name(server.host, level.dns_ttl_s)
         self.pause = Pause(level.backoff)
         self.refusals: dict[Greeting, Pause] = {}  # greetings the server did not like: others may still work
         self.errors: Counter[str] = Counter()
         self.connects = 0
-        self.lanes: dict[tuple[Greeting, int], Lane] = {}
+        self.shared: dict[tuple[Greeting, int], Lane] = {}
+        self.lanes: set[Lane] = set()  # the shared and the private ones
+        self.retired = Retired()
 
     def lane(self, greeting: Greeting, index: int = 0) -> Lane:
         """The shared lane number `index` for this greeting; made when first asked for."""
-        lane = self.lanes.get((greeting, index))
+        lane = self.shared.get((greeting, index))
         if lane is None:
-            lane = self.lanes[greeting, index] = Lane(self, greeting)
+            lane = self.shared[greeting, index] = Lane(self, greeting)
+            self.lanes.add(lane)
         return lane
 
     def private_lane(self, greeting: Greeting) -> Lane:
         """A lane of its own for one client."""
-        return Lane(self, greeting, True)
+        lane = Lane(self, greeting, True)
+        self.lanes.add(lane)
+        return lane
+
+    def retire(self, lane: Lane) -> None:
+        """A private lane has ended: keep its counts."""
+        if lane in self.lanes:
+            self.lanes.remove(lane)
+            self.retired.requests += lane.sent
+            self.retired.bytes_in += lane.bytes_in
+            self.retired.bytes_out += lane.bytes_out
+
+    @property
+    def is_backing_off(self) -> bool:
+        """Is it not tried just now, because it failed?"""
+        return self.pause.until > monotonic()
 
     def error(self, kind: str, detail: str) -> BackendError:
         """Count a failure and say it."""
@@ -120,7 +149,7 @@ class Node:
 
     def close(self) -> None:
         """Close every lane once it is idle."""
-        for lane in self.lanes.values():
+        for lane in list(self.lanes):
             lane.close()
 
     def _dial(self) -> socket.socket:
@@ -128,8 +157,10 @@ class Node:
             sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             address: object = self.server.path
         else:
-            sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-            address = (self.server.host, self.server.port)
+            ip = self.name.resolve(self.connect_s)
+            family = socket.AF_INET6 if ":" in ip else socket.AF_INET
+            address = (ip, self.server.port)
+            sock = socket.socket(family, socket.SOCK_STREAM)
             sock.setsockopt(socket.IPPROTO_TCP, plain_socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, plain_socket.SO_KEEPALIVE, 1)
         sock.settimeout(self.connect_s)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hyper_proxy.config.model import Backoff, Level, Server, Timeout
 from hyper_proxy.conn_pool.node import Node
 from hyper_proxy.conn_pool.replies import ReplyParser
@@ -15,17 +17,26 @@ def identity(level: Level, server: Server) -> Identity:
 
 
 class Nodes:
-    """`all` is in the order of the level's servers: the index is the shard."""
+    """A sequence of nodes in the order of the level's servers: the index is the shard."""
 
     def __init__(self, instance: str, level: Level, parser: type[ReplyParser], previous: Nodes | None) -> None:
         kept = previous.by_identity if previous else {}
         self.by_identity: dict[Identity, Node] = {}
-        self.all: list[Node] = []
+        self._all: list[Node] = []
         for server in level.servers:
             key = identity(level, server)
             node = kept.get(key) or Node(instance, level, server, parser)
             self.by_identity[key] = node
-            self.all.append(node)
+            self._all.append(node)
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __getitem__(self, shard: int) -> Node:
+        return self._all[shard]
 
     def close(self, successor: Nodes | None) -> None:
         """Close the nodes that the successor does not have."""

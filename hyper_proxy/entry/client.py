@@ -6,7 +6,7 @@ reads once, so it never asks for bytes that are not there.
 """
 
 from errno import ENOTCONN
-from socket import MSG_PEEK, SHUT_RDWR
+from socket import MSG_PEEK, SHUT_RD, SHUT_RDWR
 from time import monotonic
 
 import cython
@@ -97,10 +97,17 @@ class Client:
             wait_write(self.fd, self.write_s)
             done += send(self.fd, data, done)
 
+    def leave(self) -> None:
+        """End the connection between two requests: what has come is still answered, then the reader sees the end."""
+        self._shut(SHUT_RD)
+
     def hang_up(self) -> None:
-        """End the connection: the reader sees the end of the stream."""
+        """End the connection now."""
+        self._shut(SHUT_RDWR)
+
+    def _shut(self, how: object) -> None:
         try:
-            self.sock.shutdown(SHUT_RDWR)
+            self.sock.shutdown(how)
         except OSError as error:
             if error.errno != ENOTCONN:  # the client was faster
                 raise

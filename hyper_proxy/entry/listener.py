@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gevent import get_hub
 from gevent import socket as gsocket
 from greenlet import greenlet
 
+from hyper_proxy.common import log
 from hyper_proxy.entry.client import Client
 
 if TYPE_CHECKING:
@@ -25,11 +25,10 @@ PAUSE_S = 0.5  # without descriptors, accepting is tried again after this
 class Listener:
     """sock: bound, listening, non-blocking; stays open when accepting stops, its owner closes it."""
 
-    def __init__(self, front: Front, sock: socket.socket, address: str, on_error: Callable[[str], None]) -> None:
+    def __init__(self, front: Front, sock: socket.socket, address: str) -> None:
         self.front = front
         self.sock = sock
         self.address = address
-        self.on_error = on_error
         self.hub = get_hub()
         self.watcher = self.hub.loop.io(sock.fileno(), 1)
         self.timer = self.hub.loop.timer(PAUSE_S)
@@ -49,7 +48,7 @@ class Listener:
             except OSError as error:
                 if error.errno not in EXHAUSTED:
                     raise
-                self.on_error(f"listener {self.address}: {os.strerror(error.errno)}; accepting again in {PAUSE_S} s")
+                log.warning("listener.paused", address=self.address, why=os.strerror(error.errno), seconds=PAUSE_S)
                 self.watcher.stop()
                 self.timer.start(self._resume)
                 return

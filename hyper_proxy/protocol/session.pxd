@@ -1,5 +1,6 @@
 from hyper_proxy.common.gather cimport Gather
 from hyper_proxy.conn_pool.lane cimport Lane
+from hyper_proxy.stats.instance cimport InstanceStats
 
 
 cdef class Reducer:
@@ -18,6 +19,7 @@ cdef class Session:
     cdef bytearray rest
     cdef list plan
     cdef object write
+    cdef InstanceStats stats
     cdef double began
     cdef Py_ssize_t reads
     cdef Py_ssize_t idempotents

@@ -16,6 +16,7 @@ from hyper_proxy.common.errors import BackendError
 if not cython.compiled:
     from hyper_proxy.common.gather import Gather
     from hyper_proxy.conn_pool.lane import Lane
+    from hyper_proxy.stats.instance import InstanceStats
 
 FIRST_DEPTH = 256  # requests of one batch, to begin with
 MAX_DEPTH = 1024
@@ -43,6 +44,7 @@ class Session:
         self.front = front
         self.client = client
         self.write = client.write
+        self.stats = front.stats
         self.gather = Gather()
         self.plan: list = []
         self.closing = False
@@ -206,7 +208,7 @@ class Session:
 
     @cython.cfunc
     def measure(self):
-        stats = self.front.stats
+        stats: InstanceStats = self.stats
         us: cython.Py_ssize_t = int((monotonic() - self.began) * 1e6)
         if self.reads:
             stats.note(0, self.reads, us)

@@ -77,12 +77,12 @@ class RedisStorage:
         lanes = self._lanes.get(key)
         if lanes is None:
             greeting = self.greeting(db, resp)
-            lanes = self._lanes[key] = [node.lane(greeting, key[2]) for node in self.nodes.all]
+            lanes = self._lanes[key] = [node.lane(greeting, key[2]) for node in self.nodes]
         return lanes
 
     def borrow(self, shard: int, db: int, resp: int, patient: bool = False) -> Lane:
         """A lane for one client alone: an idle one, or a new one."""
-        node = self.nodes.all[shard]
+        node = self.nodes[shard]
         greeting = self.greeting(db, resp)
         idle = self._idle.get((node, greeting), [])
         while idle:
@@ -102,7 +102,7 @@ class RedisStorage:
         else:
             lane.abandon()
 
-    def close(self, successor: RedisStorage | None) -> None:
+    def release(self, successor: RedisStorage | None) -> None:
         """Let go of the nodes that the successor has not taken over."""
         self.nodes.close(successor.nodes if successor else None)
         for lanes in self._idle.values():

@@ -1,0 +1,46 @@
+"""What one worker has counted, as the plain data that travels to the sidecar (merge.py adds up those of all workers)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import psutil
+
+_process = psutil.Process()
+
+
+def collect(fronts: Mapping[str, Any]) -> dict[str, Any]:
+    """fronts: hyper_proxy.front.Front by instance name."""
+    connections = sum(len(front.clients) for front in fronts.values())
+    return {
+        "worker": {"connections": connections, "rss_bytes": _process.memory_info().rss},
+        "instances": {name: _instance(front) for name, front in fronts.items()},
+    }
+
+
+def _instance(front: Any) -> dict[str, Any]:
+    row: dict[str, Any] = front.stats.snapshot()
+    row["bytes_in"] += sum(client.bytes_in for client in front.clients)
+    row["bytes_out"] += sum(client.bytes_out for client in front.clients)
+    row["clients"] = len(front.clients)
+    row["in_flight"] = sum(not client.idle for client in front.clients)
+    row["nodes"] = {node.label: _node(node) for node in front.snapshot.storage.nodes}
+    return row
+
+
+def _node(node: Any) -> dict[str, Any]:
+    lanes = node.lanes
+    return {
+        "requests": node.retired.requests + sum(lane.sent for lane in lanes),
+        "bytes_in": node.retired.bytes_in + sum(lane.bytes_in for lane in lanes),
+        "bytes_out": node.retired.bytes_out + sum(lane.bytes_out for lane in lanes),
+        "errors": dict(node.errors),
+        "in_flight": sum(lane.in_flight for lane in lanes),
+        "queued": sum(lane.queued for lane in lanes),
+        "pending_bytes": sum(lane.pending_bytes for lane in lanes),
+        "connections": sum(lane.is_open for lane in lanes),
+        "connects": node.connects,
+        "backing_off": int(node.is_backing_off),
+        "latency_us": node.latency.snapshot(),
+    }
