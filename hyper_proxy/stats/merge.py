@@ -2,9 +2,9 @@
 
 A snapshot is what a worker's engine reports, and what `merge` returns, so that sums can be added to again:
 
-    {"worker": {gauge: n}, "instances": {NAME: INSTANCE}}
-    INSTANCE = {counter or gauge: n, "requests": {class: n}, "errors": {kind: n}, "latency_us": {class: HISTOGRAM},
-                "nodes": {LABEL: {counter or gauge: n, "errors": {kind: n}, "latency_us": HISTOGRAM}}}
+    {"worker": {name: n}, "instances": {NAME: INSTANCE}}
+    INSTANCE = {name: n, "requests": {class: n}, "errors": {kind: n}, "latency_us": {class: HISTOGRAM},
+                "nodes": {LABEL: {name: n or text, "errors": {kind: n}, "latency_us": HISTOGRAM}}}
 
     HISTOGRAM = {"sum_us": n, "cells": [[cell, count], ...]}, to which merge adds "count" and percentiles
 """
@@ -15,10 +15,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from hyper_proxy.stats.histogram import highest_us
-from hyper_proxy.stats.table import GAUGE, INSTANCE, NODE, of
+from hyper_proxy.stats.table import COUNTER, HISTOGRAM, INSTANCE, NODE, of
 
 Snapshot = dict[str, Any]
 
+BETWEEN = "; "  # stands between the texts of workers that do not say the same
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}
 
 
@@ -31,11 +32,11 @@ def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
 
 
 def retire(snapshot: Snapshot) -> Snapshot:
-    """What stays of a worker that has ended: its counters and histograms, not its gauges."""
+    """What stays of a worker that has ended: its counters and histograms, not its gauges and texts."""
     instances = {}
     for name, instance in snapshot.get("instances", {}).items():
-        nodes = {label: _without_gauges(node, NODE) for label, node in instance.get("nodes", {}).items()}
-        instances[name] = _without_gauges(instance, INSTANCE) | {"nodes": nodes}
+        nodes = {label: _lasting(node, NODE) for label, node in instance.get("nodes", {}).items()}
+        instances[name] = _lasting(instance, INSTANCE) | {"nodes": nodes}
     return {"worker": {}, "instances": instances}
 
 
@@ -65,7 +66,9 @@ def percentile(cells: list[tuple[int, int]], count: int, share: float) -> int:
 
 def _add(total: dict[str, Any], part: dict[str, Any]) -> None:
     for key, value in part.items():
-        if not isinstance(value, dict):
+        if isinstance(value, str):
+            total[key] = _texts(total.get(key, ""), value)
+        elif not isinstance(value, dict):
             total[key] = total.get(key, 0) + value
         elif isinstance(value.get("cells"), list):  # a list: an instance may be named "cells", too
             total[key] = histogram([total[key], value] if key in total else [value])
@@ -73,6 +76,10 @@ def _add(total: dict[str, Any], part: dict[str, Any]) -> None:
             _add(total.setdefault(key, {}), value)
 
 
-def _without_gauges(record: dict[str, Any], where: str) -> dict[str, Any]:
-    gauges = {row.name for row in of(where, GAUGE)}
-    return {name: value for name, value in record.items() if name not in gauges}
+def _texts(old: str, new: str) -> str:
+    return BETWEEN.join(sorted({*old.split(BETWEEN), *new.split(BETWEEN)} - {""}))
+
+
+def _lasting(record: dict[str, Any], where: str) -> dict[str, Any]:
+    lasting = {row.name for row in of(where) if row.kind in (COUNTER, HISTOGRAM)}
+    return {name: value for name, value in record.items() if name in lasting}

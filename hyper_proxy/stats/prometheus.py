@@ -11,7 +11,18 @@ from typing import Any
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from hyper_proxy.stats.histogram import highest_us
-from hyper_proxy.stats.table import COUNTER, GAUGE, HISTOGRAM, INSTANCE, NODE, TABLE, WORKER, Statistic, metric_name
+from hyper_proxy.stats.table import (
+    COUNTER,
+    GAUGE,
+    HISTOGRAM,
+    INSTANCE,
+    NODE,
+    TABLE,
+    TEXT,
+    WORKER,
+    Statistic,
+    metric_name,
+)
 
 BUCKETS_US = [1 << power for power in range(6, 27)]  # 64 microseconds to 67 seconds
 FAMILIES: dict[str, Any] = {COUNTER: CounterMetricFamily, GAUGE: GaugeMetricFamily, HISTOGRAM: HistogramMetricFamily}
@@ -21,7 +32,7 @@ Records = list[tuple[list[str], dict[str, Any]]]  # label values, and the number
 
 
 def families(report: dict[str, Any]) -> Iterator[Metric]:
-    """One family for each row of the table; what a record lacks is left out."""
+    """One family for each row of the table that is a number; what a record lacks is left out."""
     instances: dict[str, dict[str, Any]] = report.get("instances", {})
     records: dict[str, Records] = {
         WORKER: [([str(worker["slot"])], worker) for worker in report.get("workers", [])],
@@ -33,6 +44,8 @@ def families(report: dict[str, Any]) -> Iterator[Metric]:
         ],
     }
     for row in TABLE:
+        if row.kind == TEXT:
+            continue
         yield family(row, records[row.where])
 
 
