@@ -16,26 +16,31 @@ schema's.
 
 from __future__ import annotations
 
+import random
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
+import gevent
 from gevent.threadpool import ThreadPool
 
 from hyper_proxy.common.errors import BackendError, HyperProxyError
+from hyper_proxy.config.model import Level
 from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Put, Remove
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
-BUSY_S = 2.0  # the longest wait for the file's write lock, and for a turn in the thread
+LOCK_S = 2.0  # the longest wait for the file's lock; a level's timeout.read_ms
+TURN_S = 2.0  # the longest wait for a turn in the thread; a level's timeout.queue_ms
+RETRY_S = 0.002  # the longest pause between two attempts; SQLite's own pauses of up to 100 ms would starve some
+LINGER_S = 10.0  # a released storage is closed so much later: requests that have begun with it still end with it
 SWEEP_EVERY = 16  # writes between two sweeps of expired rows ...
 SWEEP_ROWS = 64  # ... and the most rows of one: four times what can have been written since, so the backlog shrinks
 APPLICATION_ID = 0x48507831  # "HPx1"
 SCHEMA_VERSION = 1
-WAL_RETRY_S = 0.01
 
 _SCHEMA = (
     "CREATE TABLE item ("
@@ -74,14 +79,34 @@ class SqliteStorage(KeyValue):
     """The key space in the file at `path`, for one worker process: open it after the fork, in the worker."""
 
     kind = "sqlite"
+    forwards = False  # no front's bytes are sent on as they are
+    nodes = ()  # it has no servers
 
-    def __init__(self, instance_name: str, path: str, busy_s: float = BUSY_S) -> None:
+    def __init__(self, instance_name: str, path: str, lock_s: float = LOCK_S, turn_s: float = TURN_S) -> None:
         self.instance_name = instance_name
         self.path = path
-        self.busy_s = busy_s
+        self.lock_s = lock_s
+        self.turn_s = turn_s
         self._pool: ThreadPool | None = None
         self._connection: sqlite3.Connection | None = None  # touched by the pool's one thread only
         self._writes = 0
+
+    @classmethod
+    def of_level(cls, instance_name: str, level: Level, previous: SqliteStorage | None) -> SqliteStorage:
+        """The open storage of a level: `previous` when it is the same. Raises BackendError."""
+        file, timeout = level.servers[0].file, level.timeout
+        new = cls(instance_name, file, timeout.read_ms / 1000, timeout.queue_ms / 1000)
+        if previous is not None and vars(previous).items() >= new._settings().items():
+            return previous
+        new.open()
+        return new
+
+    def _settings(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in ("instance_name", "path", "lock_s", "turn_s")}
+
+    def release(self, successor: KeyValue | None) -> None:
+        """No new request comes here; close when those that have begun must have ended."""
+        gevent.spawn_later(LINGER_S, self.close)
 
     def open(self) -> None:
         """Open the file, and make it and its folder if absent. Raises BackendError when it can't be used."""
@@ -161,11 +186,7 @@ class SqliteStorage(KeyValue):
             connection = self._connection
             if connection is None:
                 raise self._error("closed", "the storage is closed")
-            try:
-                return work(connection)
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+            return self._attempt(connection, work)
 
         return self._call(guarded)
 
@@ -174,11 +195,11 @@ class SqliteStorage(KeyValue):
         pool = self._pool
         if pool is None:
             raise self._error("closed", "the storage is closed")
-        deadline = time.monotonic() + self.busy_s
+        deadline = time.monotonic() + self.turn_s
 
         def attempt() -> T | HyperProxyError:
             if time.monotonic() > deadline:
-                return self._error("queue", f"no turn within {self.busy_s:g} s")
+                return self._error("queue", f"no turn within {self.turn_s:g} s")
             try:
                 return work()
             except HyperProxyError as error:
@@ -196,9 +217,9 @@ class SqliteStorage(KeyValue):
     def _connect(self) -> None:
         Path(self.path).parent.mkdir(parents=True, exist_ok=True)
         # The pool has one thread, and nothing else touches the connection; the pool may replace that thread, though.
-        connection = sqlite3.connect(self.path, timeout=self.busy_s, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
-            self._prepare(connection)
+            self._attempt(connection, self._prepare)
         except (sqlite3.Error, HyperProxyError):
             connection.close()
             raise
@@ -217,20 +238,22 @@ class SqliteStorage(KeyValue):
             raise self._error("broken", "the file is another program's SQLite database")
         if version != SCHEMA_VERSION:
             raise self._error("broken", f"the file has schema {version}, this program knows {SCHEMA_VERSION}")
-        self._switch_to_wal(connection)
+        connection.execute("PRAGMA journal_mode = WAL")  # readers beside a writer
         connection.execute("PRAGMA synchronous = NORMAL")
 
-    def _switch_to_wal(self, connection: sqlite3.Connection) -> None:
-        """Readers beside a writer. SQLite does not wait for other workers here, so this does, in the thread."""
-        deadline = time.monotonic() + self.busy_s
+    def _attempt(self, connection: sqlite3.Connection, work: Work[T]) -> T:
+        """Do the work, again and again while another worker has the lock it needs; in the thread."""
+        deadline = time.monotonic() + self.lock_s
         while True:
             try:
-                connection.execute("PRAGMA journal_mode = WAL")
-                return
+                return work(connection)
             except sqlite3.OperationalError as error:
                 if _primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
-                time.sleep(WAL_RETRY_S)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+            time.sleep(random.uniform(0, RETRY_S))
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None

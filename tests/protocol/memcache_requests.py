@@ -19,7 +19,7 @@ VERSIONS = b"0 99999 x 18446744073709551616".split()
 LIVES = b"0 30 1000 x".split()
 
 # Flags of meta commands, without those that ours refuses (N, R, h, l of mg, I of ms and md) and those with which
-# memcached has faults that ours has not: after a too long opaque token ma still counts, and T of ma is lost if the number
+# memcached has faults that ours has not: after a too long opaque token ma still counts, T of ma is lost if the number
 # grows.
 TOKENS: dict[bytes, list[bytes]] = {
     b"T": LIVES, b"F": FLAGS, b"C": VERSIONS, b"D": DELTAS, b"J": DELTAS, b"N": LIVES, b"O": [b"", b"1", b"z" * 31],

@@ -17,7 +17,7 @@ def add_one(items: list[Item | None]) -> tuple[list[Put], None]:
 
 
 def main(path: str, times: int) -> None:
-    storage = SqliteStorage("user", path, busy_s=30)
+    storage = SqliteStorage("user", path, lock_s=30)
     storage.open()
     for _ in range(times):
         print(storage.update([b"shared"], add_one)[1][0])

@@ -15,6 +15,7 @@ import gevent
 import pytest
 
 from hyper_proxy.common.errors import BackendError, ClientError
+from hyper_proxy.config.model import Level, Server, Timeout
 from hyper_proxy.storage.keyvalue import EXPIRED, REMOVE, Item, Mode, Outcome, Put
 from hyper_proxy.storage.sqlite import SWEEP_EVERY, SWEEP_ROWS, SqliteStorage
 from tests.kit.fleet import ROOT
@@ -28,7 +29,7 @@ def path(tmp_path: Path) -> str:
 
 @pytest.fixture
 def kv(path: str) -> Iterator[SqliteStorage]:
-    storage = SqliteStorage("user", path, busy_s=0.2)
+    storage = SqliteStorage("user", path, lock_s=0.2, turn_s=0.2)
     storage.open()
     yield storage
     storage.close()
@@ -217,7 +218,7 @@ def test_a_scan_sees_every_key_that_stays_though_others_change(kv: SqliteStorage
 
 
 def opening(path: Path) -> BackendError:
-    storage = SqliteStorage("user", str(path), busy_s=0.2)
+    storage = SqliteStorage("user", str(path), lock_s=0.2, turn_s=0.2)
     with pytest.raises(BackendError) as caught:
         storage.open()
     error = caught.value
@@ -286,3 +287,28 @@ def test_closing_twice_is_harmless_and_ends_the_thread(kv: SqliteStorage) -> Non
     kv.close()
     kv.close()
     wait_for(lambda: gevent.idle() or pool.size == 0, "the thread ends")
+
+
+# ---- as a level of a configuration
+
+
+def level(path: Path, read_ms: int = 200) -> Level:
+    return Level("sqlite", servers=(Server(file=str(path)),), timeout=Timeout(read_ms=read_ms))
+
+
+def test_an_unchanged_level_keeps_its_storage_over_a_reload(tmp_path: Path) -> None:
+    first = SqliteStorage.of_level("user", level(tmp_path / "a.db"), None)
+    assert SqliteStorage.of_level("user", level(tmp_path / "a.db"), first) is first
+    others = [SqliteStorage.of_level("user", level(tmp_path / "a.db", read_ms=300), first),
+              SqliteStorage.of_level("user", level(tmp_path / "b.db"), first)]
+    first.store(b"a", b"1")
+    assert [storage.count() for storage in others] == [1, 0]
+    assert (others[0].lock_s, others[0].turn_s) == (0.3, 0.2)
+    for storage in [first, *others]:
+        storage.close()
+
+
+def test_a_released_storage_still_answers_what_has_begun(kv: SqliteStorage) -> None:
+    kv.release(None)
+    gevent.idle()
+    assert kv.store(b"a", b"1") is Outcome.STORED
