@@ -15,12 +15,18 @@ _INFO_FIELDS = {b"lib-name": "lib_name", b"lib-ver": "lib_ver"}
 TRACKING_OFF = "ERR client-side caching is not offered by this proxy: tracking stays off"
 
 
+_BUFFERS = ("qbuf", "qbuf-free", "argv-mem", "multi-mem", "rbs", "rbp", "obl", "oll", "omem", "tot-mem")
+
+
 def _text(data: bytes) -> str:
     return data.decode("ascii", "backslashreplace")
 
 
 def describe(session: SessionView) -> str:
-    """One line of words, as CLIENT INFO gives it; fields that only a server can fill in are left out."""
+    """One line of words, as CLIENT INFO gives it.
+
+    Clients want the sizes of buffers there as numbers, redis-py fails without; the proxy has none of its own kind.
+    """
     fields = {
         "id": session.id,
         "addr": session.address,
@@ -34,6 +40,8 @@ def describe(session: SessionView) -> str:
         "psub": 0,
         "ssub": 0,
         "multi": -1,
+        **dict.fromkeys(_BUFFERS, 0),
+        "events": "r",
         "cmd": "client|info",
         "user": session.user,
         "redir": -1,

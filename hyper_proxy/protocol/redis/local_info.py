@@ -90,13 +90,13 @@ def persistence(session: SessionView) -> Mapping[str, object]:
 
 
 def stats(session: SessionView) -> Mapping[str, object]:
-    counts, present = session.front.stats, session.front.clients
+    counts, present = session.front.stats.snapshot(), session.front.clients
     return {
-        "total_connections_received": counts.accepted,
-        "total_commands_processed": sum(counts.requests),
-        "total_net_input_bytes": counts.bytes_in + sum(client.bytes_in for client in present),
-        "total_net_output_bytes": counts.bytes_out + sum(client.bytes_out for client in present),
-        "total_error_replies": sum(counts.errors.values()),
+        "total_connections_received": counts["accepted"],
+        "total_commands_processed": sum(counts["requests"].values()),
+        "total_net_input_bytes": counts["bytes_in"] + sum(client.bytes_in for client in present),
+        "total_net_output_bytes": counts["bytes_out"] + sum(client.bytes_out for client in present),
+        "total_error_replies": sum(counts["errors"].values()),
     }
 
 

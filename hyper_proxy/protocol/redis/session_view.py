@@ -6,8 +6,8 @@ and the request's words and returns the whole reply.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Protocol
 
 from hyper_proxy.config.model import Instance
 
@@ -27,25 +27,8 @@ class ClientView(Protocol):
 class StatsView(Protocol):
     """Counts of one instance in one worker, since the worker began."""
 
-    @property
-    def requests(self) -> Sequence[int]:
-        """Requests answered, by class."""
-
-    @property
-    def errors(self) -> Mapping[str, int]:
-        """Errors that clients were told, by kind."""
-
-    @property
-    def accepted(self) -> int:
-        """Client connections, the present ones included."""
-
-    @property
-    def bytes_in(self) -> int:
-        """Bytes read from clients that are gone."""
-
-    @property
-    def bytes_out(self) -> int:
-        """Bytes written to clients that are gone."""
+    def snapshot(self) -> Mapping[str, Any]:
+        """`requests` by class, `errors` by kind, `accepted`, and `bytes_in`, `bytes_out` of clients that are gone."""
 
 
 class FrontView(Protocol):

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from hyper_proxy.config.load import load_text
 from hyper_proxy.config.model import Instance
+from hyper_proxy.protocol.redis.command import CLASSES
+from hyper_proxy.stats.instance import InstanceStats
 
 CONFIG = """
 [[instance]]
@@ -19,15 +21,14 @@ listen = ["127.0.0.1:7000"]
 """
 
 
-@dataclass(slots=True)
-class Stats:
-    """Counts as the front of an instance keeps them."""
-
-    requests: list[int] = field(default_factory=lambda: [3, 1, 2, 1])
-    errors: dict[str, int] = field(default_factory=lambda: {"client": 2, "timeout": 1})
-    accepted: int = 5
-    bytes_in: int = 100
-    bytes_out: int = 200
+def _stats() -> InstanceStats:
+    stats = InstanceStats(CLASSES)
+    for klass, requests in enumerate((3, 1, 2, 1)):
+        stats.note(klass, requests, 100)
+    for kind in ("client", "client", "timeout"):
+        stats.error(kind)
+    stats.accepted, stats.bytes_in, stats.bytes_out = 5, 100, 200
+    return stats
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Connection:
 class Front:
     """An instance with two clients."""
 
-    stats: Stats = field(default_factory=Stats)
+    stats: InstanceStats = field(default_factory=_stats)
     clients: list[Connection] = field(default_factory=lambda: [Connection(), Connection()])
 
 

@@ -144,6 +144,7 @@ def test_a_client_names_itself() -> None:
     assert (int(info["id"]), info["addr"], info["laddr"]) == (42, "127.0.0.1:50000", "127.0.0.1:7000")
     assert (info["name"], info["lib-name"], info["lib-ver"]) == ("me", "redis-py(x)", "5.3.1")
     assert (info["db"], info["user"], str(info["resp"]), info["cmd"]) == (3, "default", "2", "client|info")
+    assert info["qbuf"] == info["tot-mem"] == 0
     assert answer(talker, b"client", b"setname", b"") == encode.OK
     assert answer(talker, b"client", b"getname") == b"$-1\r\n"
 
