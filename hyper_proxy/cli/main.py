@@ -82,7 +82,8 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *unused: object) -> None:
         from hyper_proxy.build import state
 
-        parser.exit(0, f"{PROGRAM} {__version__}, {state()}\n")
+        print(f"{PROGRAM} {__version__}, {state()}")
+        parser.exit()
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -42,11 +42,11 @@ def _instance_names(pools: Sequence[Pool]) -> list[str]:
     """Pool names as instance names: all different, anything but letters, digits, '_', '.' and '-' made '_'."""
     names: list[str] = []
     for pool in pools:
-        name = re.sub(r"^[^A-Za-z0-9_]|[^A-Za-z0-9_.-]", "_", pool.name)[:60] or "_"
+        plain = name = re.sub(r"^[^A-Za-z0-9_]|[^A-Za-z0-9_.-]", "_", pool.name)[:50] or "_"
         number = 1
         while name in names:
             number += 1
-            name = f"{name[:60]}_{number}"
+            name = f"{plain}_{number}"
         names.append(name)
     return names
 

@@ -43,8 +43,8 @@ def test_a_file_starts_from_the_folder_of_the_configuration() -> None:
     "text",
     [
         "", " ", "localhost", "localhost:", ":6379", "a:0", "a:65536", "a:-1", "a:6379x", "a:٣", "a b:1", "-a:1",
-        "*:6379", "unix:", "unix:a.sock", "unix:/run/", "/run/a.sock", "[::1]", "[::1]6379", "[::1:6379", "[]:6379", "[x]:6379",
-        "::1:6379", "redis://a:6379", "a:6379:1", "unix:/" + "x" * 107,
+        "*:6379", "unix:", "unix:a.sock", "unix:/run/", "/run/a.sock", "[::1]", "[::1]6379", "[::1:6379", "[]:6379",
+        "[x]:6379", "::1:6379", "redis://a:6379", "a:6379:1", "unix:/" + "x" * 107,
     ],
 )  # fmt: skip
 def test_what_is_no_listener_is_refused(text: str) -> None:

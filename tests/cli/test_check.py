@@ -1,0 +1,97 @@
+"""hyper-proxy check: its lines, its json, its exit status."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hyper_proxy.cli.main import main
+
+NOBODY = 65534
+
+GOOD = """\
+[[instance]]
+name = "user"
+protocol = "redis"
+listen = ["127.0.0.1:6380"]
+limits.max_clients = 4
+[[instance.level]]
+storage = "redis"
+servers = ["10.0.0.1:6379:1 a", "10.0.0.2:6379:1 b"]
+"""
+BAD = GOOD.replace("max_clients", "max_client").replace(":1 b", ":0 b")
+WARNED = f'[admin]\nlisten = "0.0.0.0:22122"\n{GOOD}'
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    paths = {}
+    for name, text in (("good", GOOD), ("bad", BAD), ("warned", WARNED)):
+        (tmp_path / f"{name}.toml").write_text(text)
+        paths[name] = str(tmp_path / f"{name}.toml")
+    return paths
+
+
+def test_a_good_file_is_status_0(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", files["good"]]) == 0
+    assert capsys.readouterr().out == f"{files['good']}: ok, 1 instance(s)\n"
+
+
+def test_warnings_are_shown_and_are_status_0(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", files["warned"]]) == 0
+    assert capsys.readouterr().out.startswith(f"{files['warned']}:2: warning: HP403 admin.listen: ")
+
+
+def test_every_finding_of_every_file_is_shown(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", files["bad"], files["good"], "/missing/x.toml"]) == 78
+    lines = capsys.readouterr().out.splitlines()
+    assert all(re.match(r"\S+:\d+: (error|warning): HP\d{3} \S", line) or ": ok" in line for line in lines)
+    assert [line.partition(": HP")[0] for line in lines] == [
+        f"{files['bad']}:5: error",
+        f"{files['bad']}:8: error",
+        f"{files['good']}: ok, 1 instance(s)",
+        "/missing/x.toml:1: error",
+    ]
+    assert "did you mean 'max_clients'?" in lines[0]
+
+
+def test_json_is_one_list_of_objects(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--json", files["bad"], files["good"]]) == 78
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["file"], row["line"], row["level"], row["code"]) for row in rows] == [
+        (files["bad"], 5, "error", "HP104"),
+        (files["bad"], 8, "error", "HP110"),
+    ]
+    assert set(rows[0]) == {"file", "line", "level", "code", "message"}
+    assert main(["check", "--json", files["good"]]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+
+
+@pytest.mark.parametrize("argument", ["/missing.toml", "/tmp", sys.executable, "/dev/null"])
+def test_what_is_no_configuration_is_a_finding(argument: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", argument]) == 78
+    assert re.fullmatch(rf"{re.escape(argument)}:\d+: error: HP10[127] .+\n", capsys.readouterr().out)
+
+
+def test_an_unreadable_file_is_a_finding(tmp_path: Path, files: dict[str, str]) -> None:
+    """As somebody who may not read it: root, who may read everything, becomes nobody once all code is imported."""
+    secret = tmp_path / "secret.toml"
+    secret.write_text(GOOD)
+    secret.chmod(0o000)
+    code = (
+        "import os, sys; from argparse import Namespace; from hyper_proxy.cli import check\n"
+        "good, secret = (Namespace(files=[file], json=False) for file in sys.argv[1:])\n"
+        "check.run(good)\n"
+        f"if os.getuid() == 0: os.setuid({NOBODY})\n"
+        "sys.exit(check.run(secret))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, files["good"], str(secret)], capture_output=True, text=True, check=False
+    )
+    said = done.stdout.splitlines()[1:]
+    assert (done.returncode, said) == (78, [f"{secret}:1: error: HP101 cannot be read: Permission denied"])

@@ -1,0 +1,80 @@
+"""The command's table of verbs, and what main() makes of wrong words and of errors."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import subprocess
+import sys
+
+import pytest
+
+from hyper_proxy import __version__
+from hyper_proxy.cli import main as cli
+from hyper_proxy.common.errors import BackendError
+
+
+@pytest.mark.parametrize("name", cli.VERBS)
+def test_every_verb_has_a_module_with_arguments_and_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    module = importlib.import_module(cli.VERBS[name].module)
+    assert inspect.getdoc(module)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main([name, "--help"])
+    assert stopped.value.code == 0
+    assert f"usage: hyper-proxy {name}" in capsys.readouterr().out
+
+
+def test_help_lists_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["--help"])
+    assert stopped.value.code == 0
+    text = capsys.readouterr().out
+    assert all(f"  {name} " in text and verb.help in text for name, verb in cli.VERBS.items())
+
+
+def test_version_says_whether_the_hot_loops_are_compiled(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out.startswith(f"hyper-proxy {__version__}, hot loops: ")
+
+
+@pytest.mark.parametrize(("words", "said"), [([], "VERB"), (["chek"], "did you mean 'check'?"), (["check"], "FILE")])
+def test_wrong_usage_is_status_2(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(words)
+    assert stopped.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_check_imports_neither_the_fleet_nor_gevent() -> None:
+    code = (
+        "import sys; from hyper_proxy.cli.main import main; main(['check', 'etc/minimal.toml']);"
+        "print({name.split('.')[0] for name in sys.modules} & {'gevent', 'flask', 'yaml', 'supervisor', 'workers'})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_an_error_of_the_project_is_one_line_and_status_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(arguments: object) -> int:
+        raise BackendError("user", "10.0.0.1:6379", "refused", "connection refused")
+
+    monkeypatch.setattr("hyper_proxy.cli.check.run", fail)
+    assert cli.main(["check", "x"]) == 1
+    assert capsys.readouterr().err == "hyper-proxy: instance 'user' node '10.0.0.1:6379': connection refused\n"
+
+
+def test_a_reader_that_goes_away_is_no_traceback() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "hyper_proxy.cli.main", "check", *["/missing.toml"] * 5000],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(30) != os.EX_OK
