@@ -13,6 +13,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
@@ -42,7 +43,14 @@ class Verdict:
 class Fleet:
     """A running proxy; [admin] is added to the configuration, on a free port, when it has none."""
 
-    def __init__(self, config: str, folder: Path, env: dict[str, str] | None = None, ready: bool = True) -> None:
+    def __init__(
+        self,
+        config: str,
+        folder: Path,
+        env: dict[str, str] | None = None,
+        ready: bool = True,
+        command: Sequence[str] = COMMAND,
+    ) -> None:
         self.admin_port = free_port()
         self.file = folder / f"fleet-{self.admin_port}.toml"
         self.log = folder / f"fleet-{self.admin_port}.log"
@@ -50,7 +58,7 @@ class Fleet:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*COMMAND, "serve", "-c", str(self.file)], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                [*command, "serve", "-c", str(self.file)], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         if ready:
