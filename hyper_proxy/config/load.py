@@ -20,6 +20,8 @@ from hyper_proxy.config.reader import Reader
 from hyper_proxy.config.rules import apply_rules
 
 EMBEDDED_FILE = "hyper_proxy.db"
+EMBEDDED_MS = 2000
+"""All workers write to that one file: a burst of theirs is waited for longer than a server's answer."""
 MAX_FILE_BYTES = 16 * 1024 * 1024
 """A configuration is written by people; a larger file was named by mistake."""
 MAX_OPEN_LINES = 2000
@@ -104,7 +106,7 @@ def embedded_default(directory: str) -> Config:
     """What runs without a configuration: redis and memcache on loopback, one key space in a file in `directory`."""
     servers = [os.path.join(os.path.abspath(directory), EMBEDDED_FILE)]
     fronts = (("redis", "127.0.0.1:6380"), ("memcache", "127.0.0.1:11311"))
-    level = {"storage": "sqlite", "servers": servers}
+    level = {"storage": "sqlite", "servers": servers, "timeout": dict.fromkeys(("read_ms", "queue_ms"), EMBEDDED_MS)}
     instances = [
         {"name": protocol, "protocol": protocol, "listen": [listen], "level": [level]} for protocol, listen in fronts
     ]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hyper_proxy.config import catalogue
+from hyper_proxy.config.ask import named_hash_fault
 from hyper_proxy.config.checks import Bad, Integer, Kind, Known, Place, Text, wrong_type
 from hyper_proxy.config.model import LushanDb, LushanFixed, LushanHashed, LushanPrefixed
 from hyper_proxy.config.notes import suggest
@@ -57,7 +57,7 @@ class LushanRule:
 def _hashed(value: dict[str, Any], place: Place) -> LushanDb:
     if "count" not in value:
         raise Bad("HP107", "count is missing: how many databases there are")
-    name = _part(value, "hash", Known(catalogue.hash_fault, "name of a hash"), place, "")
+    name = _part(value, "hash", Known(named_hash_fault, "name of a hash"), place, "")
     return LushanHashed(name, _part(value, "count", Integer(1, MAX_DB), place, 1))
 
 

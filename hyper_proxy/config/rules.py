@@ -8,7 +8,7 @@ from __future__ import annotations
 import resource
 from collections.abc import Callable, Hashable, Iterator
 
-from hyper_proxy.config import catalogue
+from hyper_proxy.config.ask import catalogue
 from hyper_proxy.config.build import BLANK_LISTEN, BLANK_SERVER
 from hyper_proxy.config.model import Config, Level, Listen, Server
 from hyper_proxy.config.notes import Notes, Path, show_path
@@ -124,7 +124,7 @@ def keys_can_be_placed(config: Config, say: Say) -> None:
     """HP207"""
     for path, level in _levels(config):
         if _placeable(level):
-            fault = catalogue.placement_fault(level)
+            fault = catalogue().placement_fault(level)
             if fault:
                 say((*path, "distribution"), fault)
 
@@ -181,7 +181,7 @@ def reading_may_outlast_connecting(config: Config, say: Say) -> None:
     """HP303"""
     for path, level in _levels(config):
         times = level.timeout
-        if times.connect_ms > times.read_ms:
+        if times.connect_ms > times.read_ms and level.storage in NETWORK:
             text = f"connect_ms ({times.connect_ms}) is more than read_ms ({times.read_ms})"
             say((*path, "timeout", "connect_ms"), f"{text}: usually it is the other way round")
 
@@ -204,8 +204,8 @@ def files_suffice(config: Config, say: Say) -> None:
 def placement_is_sound(config: Config, say: Say) -> None:
     """HP401"""
     for path, level in _levels(config):
-        if _placeable(level) and catalogue.placement_fault(level) is None:
-            for trap in catalogue.placement_traps(level):
+        if _placeable(level) and catalogue().placement_fault(level) is None:
+            for trap in catalogue().placement_traps(level):
                 say((*path, "distribution"), trap)
 
 
@@ -213,7 +213,7 @@ def allowances_have_effect(config: Config, say: Say) -> None:
     """HP402"""
     for i, instance in enumerate(config.instances):
         for name in sorted(instance.allow) if instance.protocol in STORAGES else ():
-            idle = catalogue.command_idle(instance.protocol, name)
+            idle = catalogue().command_idle(instance.protocol, name)
             if idle:
                 say(("instance", i, "allow"), idle)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from hyper_proxy.config import catalogue
+from hyper_proxy.config.ask import distribution_fault, hash_fault
 from hyper_proxy.config.checks import (
     Choice,
     FilePath,
@@ -100,8 +100,8 @@ _LISTEN = Strings(listen_item, '"host:port" or "unix:/path"')
 _SERVERS = Strings(
     str, '"host:port[:weight][ alias]" or "unix:/path[:weight][ alias]"; for sqlite one "path/of/file.db"'
 )
-_HASH = Known(catalogue.hash_fault, 'string: a name of docs/hashing.md, or "" for the default of the distribution')
-_DISTRIBUTION = Known(catalogue.distribution_fault, "string: a name of docs/hashing.md")
+_HASH = Known(hash_fault, 'string: a name of docs/hashing.md, or "" for the default of the distribution')
+_DISTRIBUTION = Known(distribution_fault, "string: a name of docs/hashing.md")
 _ON = ("redis",)
 
 
@@ -201,9 +201,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("timeout", "connect_ms", _MS, 50,
             "to open a connection, AUTH and SELECT included", only=NETWORK),
     Setting("timeout", "read_ms", _MS, 200,
-            "from sending a request to its answer; only this one counts against the server", only=NETWORK),
+            "from sending a request to its answer; only this one counts against the server. For sqlite: that another "
+            "process may hold the file"),
     Setting("timeout", "queue_ms", _MS, 200,
-            "that a request may wait in the proxy before it is sent", only=NETWORK),
+            "that a request may wait in the proxy before it is sent"),
 
     Setting("backoff", "base_ms", _MS, 50, "the first pause", only=NETWORK),
     Setting("backoff", "max_ms", _MS, 5000, "the longest pause", only=NETWORK),

@@ -1,22 +1,21 @@
-"""What the configuration asks of the code that will run it: is there such a hash, distribution, placement, command?
+"""Answers what the configuration asks about the layers: is there such a hash, distribution, placement, command?
 
-The only file of this folder that looks at the layers, and only while a file is read: importing the configuration stays
-cheap, and no layer depends on it in a circle.
+The configuration finds this file by its name (config/ask.py), since it must not import a layer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from hyper_proxy import hashing
 from hyper_proxy.config.model import Level
 from hyper_proxy.config.notes import suggest
 
 
 def hash_fault(name: str) -> str | None:
-    """What is wrong with the name of a hash; "" stands for the distribution's own."""
-    from hyper_proxy import hashing
-
+    """What is wrong with the name of a hash."""
     try:
-        if name:
-            hashing.build_hash(name)
+        hashing.build_hash(name)
     except hashing.HashingError as error:
         return str(error)
     return None
@@ -24,8 +23,6 @@ def hash_fault(name: str) -> str | None:
 
 def distribution_fault(name: str) -> str | None:
     """What is wrong with the name of a distribution; what follows the first "-" is checked with the servers."""
-    from hyper_proxy import hashing
-
     base = name.partition("-")[0]
     if base in hashing.DISTRIBUTIONS:
         return None
@@ -34,8 +31,6 @@ def distribution_fault(name: str) -> str | None:
 
 def placement_fault(level: Level) -> str | None:
     """Why keys cannot be placed on the servers of a level in the way it asks for."""
-    from hyper_proxy import hashing
-
     try:
         hashing.build(level.hash, level.distribution, level.hash_tag, level.servers)
     except hashing.HashingError as error:
@@ -45,14 +40,12 @@ def placement_fault(level: Level) -> str | None:
 
 def placement_traps(level: Level) -> list[str]:
     """Known traps of a placement that can be built."""
-    from hyper_proxy import hashing
-
     return hashing.warnings(level.hash, level.distribution, level.servers)
 
 
 def command_idle(protocol: str, name: str) -> str | None:
     """Why allowing a command (in upper case) has no effect; None when it has one."""
-    known = _dangerous(protocol)
+    known = _COMMANDS[protocol]()
     if known.get(name):
         return None
     if name in known:
@@ -60,10 +53,20 @@ def command_idle(protocol: str, name: str) -> str | None:
     return f"{protocol} has no command {name}{suggest(name, known)}"
 
 
-def _dangerous(protocol: str) -> dict[str, bool]:
-    """Every command of a protocol in upper case; True for those that are served only when they are allowed."""
-    if protocol == "redis":
-        from hyper_proxy.protocol.redis.commands import COMMANDS
+def _redis_commands() -> dict[str, bool]:
+    from hyper_proxy.protocol.redis.commands import COMMANDS
 
-        return {name.decode().upper(): bool(row.dangerous) for name, row in COMMANDS.items()}
-    return {"FLUSH_ALL": True}
+    return {name.decode().upper(): bool(row.dangerous) for name, row in COMMANDS.items()}
+
+
+def _memcache_commands() -> dict[str, bool]:
+    from hyper_proxy.protocol.memcache.commands import COMMANDS
+
+    return {name.decode().upper(): name == b"flush_all" for name in COMMANDS}
+
+
+_COMMANDS: dict[str, Callable[[], dict[str, bool]]] = {"redis": _redis_commands, "memcache": _memcache_commands}
+"""Every command of a protocol in upper case; True for those that are served only when they are allowed.
+
+The tables are imported when a list of allowed commands is looked at: most files have none.
+"""

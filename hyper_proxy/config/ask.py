@@ -1,0 +1,53 @@
+"""Questions about the layers that only the layers can answer: is there such a hash, distribution, placement, command?
+
+The configuration lies beside the layers and must not import them, while they import it. So the answers are bound late
+and by name, like a plug-in: CATALOGUE is imported when a file is read, and whoever only needs the records never loads it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Protocol, cast
+
+from hyper_proxy.config.model import Level
+
+CATALOGUE = "hyper_proxy.catalogue"
+
+
+class Catalogue(Protocol):
+    """What the module CATALOGUE answers; None and an empty list mean that there is nothing to object to."""
+
+    def hash_fault(self, name: str) -> str | None:
+        """What is wrong with the name of a hash."""
+
+    def distribution_fault(self, name: str) -> str | None:
+        """What is wrong with the name of a distribution."""
+
+    def placement_fault(self, level: Level) -> str | None:
+        """Why keys cannot be placed on the servers of a level."""
+
+    def placement_traps(self, level: Level) -> list[str]:
+        """Known traps of a placement that can be built."""
+
+    def command_idle(self, protocol: str, name: str) -> str | None:
+        """Why allowing a command has no effect."""
+
+
+def catalogue() -> Catalogue:
+    """The module that answers."""
+    return cast(Catalogue, importlib.import_module(CATALOGUE))
+
+
+def hash_fault(name: str) -> str | None:
+    """What is wrong with the name of a hash; "" names the distribution's own."""
+    return catalogue().hash_fault(name) if name else None
+
+
+def named_hash_fault(name: str) -> str | None:
+    """The same where there is no distribution that could have a hash of its own."""
+    return catalogue().hash_fault(name)
+
+
+def distribution_fault(name: str) -> str | None:
+    """What is wrong with the name of a distribution."""
+    return catalogue().distribution_fault(name)
