@@ -1,7 +1,7 @@
 """Questions about the layers that only the layers can answer: is there such a hash, distribution, placement, command?
 
 The configuration lies beside the layers and must not import them, while they import it. So the answers are bound late
-and by name, like a plug-in: CATALOGUE is imported when a file is read, and whoever only needs the records never loads it.
+and by name, like a plug-in: CATALOGUE is imported when a file is read; whoever only needs the records never loads it.
 """
 
 from __future__ import annotations
