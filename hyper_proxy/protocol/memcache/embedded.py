@@ -1,0 +1,34 @@
+"""A memcache front over a key-value storage of the proxy itself: requests become operations on keys and values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hyper_proxy.common.errors import BackendError
+from hyper_proxy.protocol.memcache import translate
+from hyper_proxy.protocol.memcache.framing import split_words
+
+if TYPE_CHECKING:
+    from hyper_proxy.protocol.memcache.session import MemcacheSession
+
+
+def treat(session: MemcacheSession, buf: bytes, end: int) -> bool:
+    """Answer the request at hand; False while the batch before it is not answered."""
+    if session.gather.slots:
+        return False
+    framer = session.framer
+    words = [framer.command.name, *split_words(buf, framer.args, framer.text_end)]
+    run(session, words, buf[framer.line_end : end - 2])
+    return True
+
+
+def run(session: MemcacheSession, words: list[bytes], value: bytes = b"") -> None:
+    """Execute the words of a command."""
+    try:
+        reply = translate.execute(session.snapshot.storage, words, value)
+    except BackendError as error:
+        reply = session.error_reply(error)
+        if session.framer.noreply:
+            return
+    if reply:
+        session.answer(reply)

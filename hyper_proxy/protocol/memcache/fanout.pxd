@@ -1,0 +1,40 @@
+from libc.string cimport memcmp, memcpy
+
+from hyper_proxy.hashing.placement cimport Placement
+from hyper_proxy.protocol.session cimport Reducer, Session
+
+
+cdef Py_ssize_t END_BYTES
+cdef Py_ssize_t ITEM_HEAD
+cdef Py_ssize_t SHORT_LINE
+cdef Py_ssize_t MOST_PARTS
+
+
+cdef class Part:
+    cdef readonly Py_ssize_t shard
+    cdef Py_ssize_t index
+    cdef readonly Py_ssize_t keys
+    cdef readonly bytearray request
+    cdef Py_ssize_t size
+    cdef Py_ssize_t cursor
+    cdef Py_ssize_t end
+    cdef readonly bytes reply
+
+
+cdef class MultiGet(Reducer):
+    cdef readonly list parts
+    cdef readonly Py_ssize_t keys
+    cdef bytearray owners
+    cdef bytes buf
+    cdef Py_ssize_t first
+    cdef Py_ssize_t text_end
+
+    cdef bytes cut(self, bytes buf, Py_ssize_t head, Py_ssize_t first, Py_ssize_t text_end, Placement placement,
+                   Py_ssize_t max_key, Py_ssize_t max_keys, bint short_lines, bint rewrite)
+    cdef void write_parts(self, Py_ssize_t head)
+    cdef bytes receive(self, list replies, Session session)
+    cdef bytes lose(self, Part part, bytes answer, Session session)
+    cdef Py_ssize_t match(self, bytearray out) except -2
+
+
+cpdef Py_ssize_t item_end(bytes reply, Py_ssize_t i, bytes key, Py_ssize_t start, Py_ssize_t end) noexcept

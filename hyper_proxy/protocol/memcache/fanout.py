@@ -1,0 +1,277 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Split a retrieval of many keys by shard and merge the items in the order of the client's keys, without an object per key.
+
+Pass 1 locates every key and adds up what each shard's request will need; pass 2 copies the keys into one exactly sized
+buffer per shard. The merge walks the client's keys once more: an item belongs to the next key of its shard that has the
+item's name, the keys between were not found. An item that was not asked for, or not in this order, is a server's fault.
+"""
+
+import cython
+
+from hyper_proxy.protocol.memcache import wording
+from hyper_proxy.storage.memcache_replies import ERRORS
+
+if not cython.compiled:
+    from hyper_proxy.hashing.placement import Placement
+    from hyper_proxy.protocol.session import Reducer, Session
+
+END_BYTES = 5  # "END" CRLF
+ITEM_HEAD = 6  # "VALUE "
+SHORT_LINE = 1600  # memcached may close a connection on which 2048 bytes came without the end of a line; a key is 250 more
+MOST_PARTS = 65536
+
+
+@cython.cclass
+class Part:
+    """What goes to one shard: `keys` of them in `request`; then the shard's reply, read up to `cursor`."""
+
+    def __init__(self, shard: cython.Py_ssize_t, index: cython.Py_ssize_t) -> None:
+        self.shard = shard
+        self.index = index
+        self.keys = 0
+        self.request = None
+        self.size = 0
+        self.cursor = 0
+        self.end = 0
+        self.reply = b""
+
+
+@cython.cclass
+class MultiGet(Reducer):
+    """A retrieval of several keys; `parts` are in the order in which their slots are opened."""
+
+    def __init__(self) -> None:
+        self.parts: list = []
+        self.keys = 0
+        self.count = 0
+        self.owners = None  # two bytes a key: the index of its part
+        self.buf = b""
+        self.first = 0
+        self.text_end = 0
+
+    @cython.cfunc
+    def cut(self, buf: bytes, head: cython.Py_ssize_t, first: cython.Py_ssize_t, text_end: cython.Py_ssize_t,
+            placement: Placement, max_key: cython.Py_ssize_t, max_keys: cython.Py_ssize_t,
+            short_lines: cython.bint, rewrite: cython.bint) -> bytes:
+        """Fill `parts` with the keys of buf[first:text_end]; each request begins with buf[head:first].
+
+        short_lines: memcached takes a line of any length for get and gets only; other lines are cut again at SHORT_LINE.
+        rewrite: write the request anew even if there is a single part; else that has none, for the client's can travel as
+        it came. Returns None, or the error for the client.
+        """
+        p: cython.p_uchar = buf
+        keys: cython.Py_ssize_t = 0
+        index: cython.Py_ssize_t
+        i: cython.Py_ssize_t = first
+        start: cython.Py_ssize_t
+        shard: cython.Py_ssize_t
+        room: cython.Py_ssize_t = SHORT_LINE - (first - head) if short_lines else text_end
+        part: Part
+        while i < text_end:
+            if p[i] == 32:
+                keys += 1
+            i += 1
+        by_shard: list = [None] * placement.shards
+        owners: bytearray = bytearray(2 * keys + 2)
+        o: cython.p_uchar = owners
+        keys = 0
+        i = first
+        while True:
+            while i < text_end and p[i] == 32:
+                i += 1
+            if i >= text_end:
+                break
+            start = i
+            while i < text_end and p[i] != 32:
+                i += 1
+            if i - start > max_key:
+                return wording.BAD_FORMAT
+            shard = placement.locate(buf, start, i)
+            part = cython.cast(Part, by_shard[shard])
+            if part is None or part.size > room:
+                part = Part(shard, len(self.parts))
+                by_shard[shard] = part
+                self.parts.append(part)
+            index = part.index
+            o[2 * keys] = index & 255
+            o[2 * keys + 1] = index >> 8
+            keys += 1
+            part.keys += 1
+            part.size += i - start + 1
+        if keys > max_keys or len(self.parts) > MOST_PARTS:
+            return wording.TOO_MANY_KEYS
+        self.keys = keys
+        self.owners = owners
+        self.buf = buf
+        self.first = first
+        self.text_end = text_end
+        self.count = len(self.parts)
+        if self.count > 1 or rewrite:
+            self.write_parts(head)
+        return None
+
+    @cython.cfunc
+    def write_parts(self, head: cython.Py_ssize_t) -> cython.void:
+        """Pass 2."""
+        buf: bytes = self.buf
+        p: cython.p_uchar = buf
+        o: cython.p_uchar = self.owners
+        to: cython.p_uchar
+        k: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        start: cython.Py_ssize_t
+        part: Part
+        # The name (and a time of expiry), without the space behind it.
+        head_end: cython.Py_ssize_t = self.first
+        while p[head_end - 1] == 32:
+            head_end -= 1
+        for part in self.parts:
+            part.request = bytearray(head_end - head + part.size + 2)
+            part.cursor = _copy(part.request, 0, buf, head, head_end)
+            to = part.request
+            to[part.cursor + part.size] = 13
+            to[part.cursor + part.size + 1] = 10
+        i = self.first
+        for k in range(self.keys):
+            while p[i] == 32:
+                i += 1
+            start = i
+            while i < self.text_end and p[i] != 32:
+                i += 1
+            part = cython.cast(Part, self.parts[o[2 * k] | (o[2 * k + 1] << 8)])
+            to = part.request
+            to[part.cursor] = 32
+            part.cursor = _copy(part.request, part.cursor + 1, buf, start, i)
+
+    @cython.ccall
+    def reduce(self, replies: list, session: Session) -> bytes:
+        """The items in the client's order; by `on_partial` a failed part makes the whole an error, or its keys misses."""
+        part: Part
+        out: bytearray
+        wrong: cython.Py_ssize_t
+        size: cython.Py_ssize_t
+        failure: bytes = self.receive(replies, session)
+        while failure is None:
+            out = None
+            if self.count > 1:
+                size = END_BYTES
+                for part in self.parts:
+                    size += part.end
+                out = bytearray(size)
+            wrong = self.match(out)
+            if wrong < 0:
+                if out is None:
+                    return self.parts[0].reply or wording.END
+                _copy(out, size - END_BYTES, wording.END, 0, END_BYTES)
+                return bytes(out)
+            part = self.parts[wrong]
+            failure = self.lose(part, session.misfit(part.shard), session)
+        return failure
+
+    @cython.cfunc
+    def receive(self, replies: list, session: Session) -> bytes:
+        """Put the replies into their parts. None, or the reply for the whole request when one of them makes it fail."""
+        part: Part
+        failure: bytes = None
+        for part, reply in zip(self.parts, replies):
+            part.request = None
+            if not isinstance(reply, bytes):
+                failure = failure or self.lose(part, session.error_reply(reply), session)
+            elif reply.endswith(wording.END):
+                part.reply = reply
+                part.end = len(reply) - END_BYTES
+            elif reply.startswith(ERRORS):
+                failure = failure or self.lose(part, reply, session)
+            else:
+                # An error behind some items: the items are whole, but which keys are missing nobody knows.
+                last: bytes = reply[reply.rfind(b"\n", 0, len(reply) - 1) + 1 :]
+                answer: bytes = last if last.startswith(ERRORS) else session.misfit(part.shard)
+                failure = failure or self.lose(part, answer, session)
+        return failure
+
+    @cython.cfunc
+    def lose(self, part: Part, answer: bytes, session: Session) -> bytes:
+        """This part has no items. None where its keys count as not found, else the answer to the whole request."""
+        part.reply = b""
+        part.end = 0
+        return answer if session.snapshot.instance.on_partial == "error" else None
+
+    @cython.cfunc
+    @cython.exceptval(-2, check=False)
+    def match(self, out: bytearray) -> cython.Py_ssize_t:
+        """Copy the items to `out`, if it is not None. The index of a part that has an item too many, or -1."""
+        buf: bytes = self.buf
+        p: cython.p_uchar = buf
+        o: cython.p_uchar = self.owners
+        i: cython.Py_ssize_t = self.first
+        at: cython.Py_ssize_t = 0
+        k: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        start: cython.Py_ssize_t
+        part: Part
+        for part in self.parts:
+            part.cursor = 0
+        for k in range(self.keys):
+            while p[i] == 32:
+                i += 1
+            start = i
+            while i < self.text_end and p[i] != 32:
+                i += 1
+            part = cython.cast(Part, self.parts[o[2 * k] | (o[2 * k + 1] << 8)])
+            if part.cursor >= part.end:
+                continue
+            e = item_end(part.reply, part.cursor, buf, start, i)
+            if e < 0:
+                continue
+            if out is not None:
+                at = _copy(out, at, part.reply, part.cursor, e)
+            part.cursor = e
+        for k in range(self.count):
+            part = cython.cast(Part, self.parts[k])
+            if part.cursor != part.end:
+                return k
+        return -1
+
+
+@cython.ccall
+@cython.exceptval(check=False)
+def item_end(reply: bytes, i: cython.Py_ssize_t, key: bytes, start: cython.Py_ssize_t,
+             end: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """The index after the VALUE item at i, -1 when its key is not key[start:end]. The reply is known to be well-formed."""
+    p: cython.p_uchar = reply
+    n: cython.Py_ssize_t = len(reply)
+    size: cython.Py_ssize_t = end - start
+    after: cython.Py_ssize_t = i + ITEM_HEAD + size
+    if after >= n or p[after] != 32 or p[i] != 86 or p[i + 2] != 76:
+        return -1
+    if cython.compiled:
+        asked: cython.p_uchar = key
+        if memcmp(p + i + ITEM_HEAD, asked + start, size) != 0:  # noqa: F821
+            return -1
+    elif reply[i + ITEM_HEAD : after] != key[start:end]:
+        return -1
+    i = after + 1
+    while p[i] != 32:
+        i += 1
+    i += 1
+    size = 0
+    while 48 <= p[i] <= 57:
+        size = size * 10 + (p[i] - 48)
+        i += 1
+    while p[i] != 10:
+        i += 1
+    return i + size + 3
+
+
+@cython.cfunc
+@cython.inline
+def _copy(out: bytearray, at: cython.Py_ssize_t, data: bytes, start: cython.Py_ssize_t,
+          end: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Copy data[start:end] to out[at:]; the index after it."""
+    if cython.compiled:
+        to: cython.p_uchar = out
+        source: cython.p_uchar = data
+        memcpy(to + at, source + start, end - start)  # noqa: F821
+    else:
+        out[at : at + end - start] = data[start:end]
+    return at + end - start

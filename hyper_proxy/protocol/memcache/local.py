@@ -1,0 +1,144 @@
+"""What the memcache front answers itself, or asks of all nodes: one function a command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hyper_proxy import __version__
+from hyper_proxy.protocol.memcache import embedded, stats, wording
+from hyper_proxy.protocol.memcache.command import REFUSED
+from hyper_proxy.protocol.memcache.numbers import read_signed32, read_unsigned32
+from hyper_proxy.protocol.session import Reducer
+from hyper_proxy.storage.keyvalue import KeyValue
+
+if TYPE_CHECKING:
+    from hyper_proxy.protocol.memcache.session import MemcacheSession
+
+VERSION = b"1.6.18-hyper_proxy-%b" % __version__.encode()
+"""Clients read the number to know what the server can: it is that of the memcached whose protocol this is."""
+
+Answer = Callable[["MemcacheSession", Sequence[bytes]], bool]
+
+
+def treat(session: MemcacheSession, words: Sequence[bytes]) -> bool:
+    """Answer the command at hand, of which `words` stand behind the name; False while the batch before it is not answered."""
+    command = session.framer.command
+    if command.form == REFUSED:
+        session.answer(wording.refused(command.name, command.why))
+        session.front.stats.error("client")
+        return True
+    return ANSWERS[command.name](session, words)
+
+
+def _say(session: MemcacheSession, reply: bytes) -> bool:
+    """Answer, if an answer is wanted."""
+    if not session.framer.noreply:
+        session.answer(reply)
+    return True
+
+
+def mn(session: MemcacheSession, words: Sequence[bytes]) -> bool:
+    """The end of a row of quiet requests; answered in its turn, like everything."""
+    session.answer(wording.MN)
+    return True
+
+
+def version(session: MemcacheSession, words: Sequence[bytes]) -> bool:
+    session.answer(b"VERSION %b\r\n" % VERSION)
+    return True
+
+
+def quit_(session: MemcacheSession, words: Sequence[bytes]) -> bool:
+    """What was asked before is still answered."""
+    session.closing = True
+    return True
+
+
+def verbosity(session: MemcacheSession, words: Sequence[bytes]) -> bool:
+    """Accepted, and without meaning: how much the proxy logs is said in its configuration."""
+    return _say(session, wording.BAD_FORMAT if read_unsigned32(words[0]) is None else wording.OK)
+
+
+def show_stats(session: MemcacheSession, words: Sequence[bytes]) -> bool:
+    kind = words[0] if words else b""
+    refusal = stats.REFUSALS.get(kind)
+    if refusal is not None or kind not in stats.KINDS:
+        session.answer(refusal or wording.ERROR)
+        return True
+    reducer = stats.Stats(session, kind)
+    if not reducer.count:
+        session.answer(reducer.reduce([], session))
+        return True
+    session.reduce_later(reducer)
+    for lane in session.lanes:
+        session.send(lane, b"stats %b\r\n" % kind if kind else b"stats\r\n")
+    return True
+
+
+def flush_all(session: MemcacheSession, words: Sequence[bytes]) -> bool:
+    """flush_all [delay] [noreply]"""
+    if "FLUSH_ALL" not in session.instance.allow:
+        return _say(session, wording.NO_FLUSH)
+    request = b"flush_all\r\n"
+    if len(words) != (1 if session.framer.noreply else 0):
+        delay = read_signed32(words[0])
+        if delay is None:
+            return _say(session, wording.BAD_EXPTIME)
+        request = b"flush_all %d\r\n" % delay
+    if session.treat is not None:
+        return _flush_elsewhere(session, words)
+    if session.framer.noreply:
+        for lane in session.lanes:
+            session.send_unheard(lane, request)
+        return True
+    session.reduce_later(AllOk(len(session.lanes)))
+    for lane in session.lanes:
+        session.send(lane, request)
+    return True
+
+
+def _flush_elsewhere(session: MemcacheSession, words: Sequence[bytes]) -> bool:
+    """The storage is no memcached."""
+    if not isinstance(session.snapshot.storage, KeyValue):
+        return _say(session, wording.refused(b"flush_all", "Lushan is read only"))
+    if session.gather.slots:
+        return False
+    embedded.run(session, [b"flush_all", *words])
+    return True
+
+
+def forget(session: MemcacheSession) -> None:
+    """A value was refused for its size: the one that it should have replaced must not stay, as in memcached."""
+    storage = session.snapshot.storage
+    key = session.key()
+    if isinstance(storage, KeyValue):
+        storage.delete_many([key])
+    elif storage.forwards:
+        word = session.buf[session.framer.key_start : session.framer.key_end]
+        session.send_unheard(session.lanes[session.shard()], b"md %b b\r\n" % word if word != key else b"delete %b\r\n" % key)
+
+
+class AllOk(Reducer):
+    """OK when every node has said so; else the first failure."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def reduce(self, replies: list[Any], session: MemcacheSession) -> bytes:
+        for shard, reply in enumerate(replies):
+            if not isinstance(reply, bytes):
+                return session.error_reply(reply)
+            if reply != wording.OK:
+                return reply if reply.startswith(b"SERVER_ERROR") else session.misfit(shard)
+        return wording.OK
+
+
+ANSWERS: dict[bytes, Answer] = {
+    b"mn": mn,
+    b"version": version,
+    b"quit": quit_,
+    b"verbosity": verbosity,
+    b"stats": show_stats,
+    b"flush_all": flush_all,
+}

@@ -1,0 +1,275 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""One memcache client: the walk over its requests.
+
+Here is the way of what a memcached is asked for: a request goes to the shard of its key as it came, a retrieval of many keys
+is split. What the proxy answers itself is in local.py, Lushan's way in lushan.py, that of a key-value storage in embedded.py.
+
+Every answer is held against its question before it is passed on: kind, key and number of items.
+"""
+
+import cython
+
+from hyper_proxy.common.errors import ClientError
+from hyper_proxy.protocol.memcache import embedded, local, lushan, meta, wording
+from hyper_proxy.protocol.memcache.commands import ERRORS
+from hyper_proxy.protocol.memcache.dropped import Dropped
+from hyper_proxy.protocol.memcache.fanout import MultiGet, item_end
+from hyper_proxy.protocol.memcache.framing import Framer, split_words
+from hyper_proxy.storage.keyvalue import KeyValue
+
+if not cython.compiled:
+    from hyper_proxy.conn_pool.lane import Lane
+    from hyper_proxy.hashing.placement import Placement
+    from hyper_proxy.protocol.memcache.command import Command
+    from hyper_proxy.protocol.memcache.fanout import Part
+    from hyper_proxy.protocol.session import Session
+
+RETRIEVE_TOUCHING = 1  # hyper_proxy.protocol.memcache.command has all forms; up to this one they are retrievals
+LOCAL = 10
+
+END_BYTES = 5  # "END" CRLF
+FIELDS = 4  # of one entry of `asked`
+
+
+@cython.cclass
+class MemcacheSession(Session):
+    """A memcache client has no state but its place in the stream.
+
+    asked    for each forwarded request of the batch: its slot, its row, where its key begins in `buf`, and the key's size
+             (8 bits) with the shard
+    swallow  bytes of a refused value that are still to come
+    treat    None when requests are forwarded, else the function that answers them: (session, buf, end) -> bool
+    """
+
+    def __init__(self, front: object, client: object) -> None:
+        self.sequence = next(front.sequence)
+        self.asked: list = []
+        self.buf = b""
+        self.swallow = 0
+        self.dropped = None
+        super().__init__(front, client)
+
+    def adopt(self) -> None:
+        snapshot = self.snapshot
+        limits = snapshot.instance.limits
+        self.max_key = limits.max_key_bytes
+        self.max_keys = limits.max_arguments
+        self.framer = Framer(limits.max_key_bytes, limits.max_value_bytes, limits.max_line_bytes)
+        self.placement = snapshot.placement
+        storage = snapshot.storage
+        if isinstance(storage, KeyValue):
+            self.lanes: list = []
+            self.treat = embedded.treat
+        else:
+            self.lanes = storage.lanes(self.sequence)
+            self.treat = None if storage.forwards else lushan.treat
+
+    @cython.ccall
+    def feed(self, data: bytes):
+        """As the base does; but a long line without an end is only searched for it, not taken up again at every packet."""
+        if self.rest is not None and self.framer.position and b"\n" not in data:
+            if len(self.rest) + len(data) <= self.snapshot.instance.limits.max_line_bytes:
+                self.rest += data
+                self.need = len(self.rest) + 1
+                return
+        Session.feed(self, data)
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def walk(self, buf: bytes, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        framer: Framer = self.framer
+        n: cython.Py_ssize_t = len(buf)
+        depth: cython.Py_ssize_t = self.depth
+        end: cython.Py_ssize_t
+        size: cython.Py_ssize_t
+        self.buf = buf
+        while start < n and depth > 0 and not self.closing:
+            if self.swallow:
+                size = min(self.swallow, n - start)
+                self.swallow -= size
+                start += size
+                continue
+            try:
+                end = framer.scan(buf, start)
+            except ClientError as fault:
+                self.answer(wording.client_error(fault))
+                self.front.stats.error(fault.kind)
+                self.closing = True
+                break
+            if end < 0:
+                self.need = framer.need
+                break
+            depth -= 1
+            if not self.take(buf, start, end):
+                break
+            start = end
+        return start
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def take(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
+        """One request. False: it must wait until the batch before it is answered."""
+        framer: Framer = self.framer
+        command: Command = framer.command
+        if framer.error is not None:
+            return self.refuse()
+        taken: cython.bint = True
+        if command.form >= LOCAL:
+            taken = local.treat(self, split_words(buf, framer.args, framer.text_end))
+        elif self.treat is not None:
+            taken = self.treat(self, buf, end)
+        elif framer.several:
+            self.split(buf, start, end)
+        elif framer.quiet > 1:
+            self.answer(meta.flag_error(command.name, split_words(buf, framer.key_end, framer.cut)))
+        else:
+            self.forward(buf, start, end)
+        if taken:
+            self.tally(command.klass)
+        return taken
+
+    @cython.cfunc
+    def forward(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
+        """One key: the request goes to its shard."""
+        framer: Framer = self.framer
+        asked: list = self.asked
+        shard: cython.Py_ssize_t = self.shard()
+        lane: Lane = self.lanes[shard]
+        raw: bytes = framer.request(buf, start, end)
+        if framer.noreply:
+            self.send_unheard(lane, raw)
+            return
+        asked.append(len(self.gather.slots))
+        asked.append(framer.command.quiet if framer.quiet else framer.command)
+        asked.append(framer.key_start)
+        asked.append(shard << 8 | (framer.key_end - framer.key_start))
+        self.send(lane, raw)
+
+    @cython.cfunc
+    def split(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
+        """Several keys: one request for each shard that holds some of them."""
+        framer: Framer = self.framer
+        reducer: MultiGet = MultiGet()
+        part: Part
+        touching: cython.bint = framer.command.form == RETRIEVE_TOUCHING
+        name: bytes = framer.command.name
+        # bget is an old name of get, for which memcached reads no long lines.
+        head: cython.Py_ssize_t = framer.args - (3 if name == b"bget" else len(name))
+        error: bytes = reducer.cut(
+            buf, head, framer.key_start, framer.text_end, self.placement, self.max_key, self.max_keys, touching,
+            framer.long,
+        )  # fmt: skip
+        if error is not None:
+            self.answer(error)
+            self.front.stats.error("client")
+            return
+        self.reduce_later(reducer)
+        for part in reducer.parts:
+            self.send(self.lanes[part.shard], framer.request(buf, start, end) if part.request is None else part.request)
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def refuse(self) -> cython.bint:
+        """The error that the framer has found."""
+        framer: Framer = self.framer
+        self.swallow = framer.swallow
+        if framer.stale:
+            local.forget(self)
+        if not framer.noreply:
+            self.answer(framer.error)
+        if framer.error != wording.END:
+            self.front.stats.error("client")
+        return True
+
+    # --- answers
+
+    @cython.ccall
+    def finish(self):
+        """Hold the answers against what was asked, then write them."""
+        if self.asked:
+            self.gather.wait()
+            self.verify()
+        self.buf = b""
+        Session.finish(self)
+
+    @cython.cfunc
+    def verify(self) -> cython.void:
+        slots: list = self.gather.slots
+        asked: list = self.asked
+        i: cython.Py_ssize_t
+        position: cython.Py_ssize_t
+        start: cython.Py_ssize_t
+        packed: cython.Py_ssize_t
+        command: Command
+        for i in range(0, len(asked), FIELDS):
+            position = asked[i]
+            reply: object = slots[position]
+            if not isinstance(reply, bytes):
+                continue
+            command = cython.cast(Command, asked[i + 1])
+            start = asked[i + 2]
+            packed = asked[i + 3]
+            if not self.fits(command, reply, start, packed & 255):
+                slots[position] = self.misfit(packed >> 8)
+            elif command.hides and reply.startswith(command.hides):
+                slots[position] = b""
+        self.asked = []
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def fits(self, command: Command, reply: bytes, key_start: cython.Py_ssize_t, key_size: cython.Py_ssize_t) -> cython.bint:
+        """Can this be the answer to that request?"""
+        p: cython.p_uchar = reply
+        if command.form > RETRIEVE_TOUCHING:
+            return reply.startswith(command.answers)
+        if p[0] == 86:
+            # One item, of the key that was asked for, and END.
+            return item_end(reply, 0, self.buf, key_start, key_start + key_size) == len(reply) - END_BYTES
+        return reply == wording.END or reply.startswith(ERRORS)
+
+    def error_reply(self, fault: object) -> bytes:
+        self.front.stats.error(fault.kind)
+        return wording.server_error(fault)
+
+    @cython.ccall
+    def misfit(self, shard: cython.Py_ssize_t) -> bytes:
+        """The error for a node whose answer does not fit its question; nothing else that it says can be trusted."""
+        return self.error_reply(self.lanes[shard].distrust("its answer does not fit the request"))
+
+    # --- for the ways of treatment
+
+    @cython.ccall
+    def answer(self, reply: bytes):
+        """The reply to the request at hand, known without asking anybody."""
+        self.gather.add(reply)
+
+    @cython.ccall
+    def send_unheard(self, lane: Lane, raw: object):
+        """Send a request whose answer nobody wants."""
+        if self.dropped is None:
+            self.dropped = Dropped(self.front.stats)
+        if lane.pending_bytes > lane.max_pending_bytes:
+            error: object = lane.wait_for_room()
+            if error is not None:
+                self.dropped.fail(-1, error)
+                return
+        lane.submit(raw, self.dropped, -1)
+
+    @cython.ccall
+    def key(self) -> bytes:
+        """The key of the request at hand, as the server will know it."""
+        key: bytes = self.buf[self.framer.key_start : self.framer.key_end]
+        return meta.decode_key(key) if self.framer.encoded else key
+
+    @cython.ccall
+    def shard(self) -> cython.Py_ssize_t:
+        """The shard of the (first) key of the request at hand."""
+        if self.framer.encoded:
+            key: bytes = self.key()
+            return self.placement.locate(key, 0, len(key))
+        return self.placement.locate(self.buf, self.framer.key_start, self.framer.key_end)
+
+    @property
+    def instance(self) -> object:
+        """The configuration of the instance that this client is connected to."""
+        return self.snapshot.instance

@@ -1,0 +1,108 @@
+"""The command `stats`: the proxy's own numbers, and what the nodes say, added up.
+
+A client that watches hits, items and evictions sees those of all nodes together. Per node and with latencies they are at
+the sidecar's /stats.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import struct
+import time
+from typing import TYPE_CHECKING, Any
+
+from hyper_proxy import __version__
+from hyper_proxy.protocol.memcache import wording
+from hyper_proxy.protocol.session import Reducer
+
+if TYPE_CHECKING:
+    from hyper_proxy.protocol.memcache.session import MemcacheSession
+
+_born = time.time()
+
+KINDS = (b"", b"settings", b"items", b"slabs", b"sizes")
+"""What may stand behind `stats`."""
+
+_ELSEWHERE = "is not served: these are a single server's; connect to that server"
+REFUSALS = {
+    b"reset": wording.client_error(f"stats reset {_ELSEWHERE}"),
+    b"conns": wording.client_error(f"stats conns {_ELSEWHERE}"),
+    b"detail": wording.client_error(f"stats detail {_ELSEWHERE}"),
+    b"cachedump": wording.client_error("stats cachedump not allowed"),
+}
+
+# Numbers of which the largest is what one wants to know; behind the last colon of items:1:age and the like.
+LARGEST = frozenset(
+    "age age_hot age_warm mem_requested_max evicted_time chunk_size chunks_per_page hash_power_level threads "
+    "log_watchers max_connections lru_maintainer_juggles active_slabs".split()
+)
+
+
+class Stats(Reducer):
+    """Adds the nodes' lines to the proxy's; a node that fails is counted in proxy_nodes_failed."""
+
+    def __init__(self, session: MemcacheSession, kind: bytes) -> None:
+        self.kind = kind
+        self.count = len(session.lanes) if session.snapshot.storage is not None and session.treat is None else 0
+
+    def reduce(self, replies: list[Any], session: MemcacheSession) -> bytes:
+        nodes = []
+        for shard, reply in enumerate(replies):
+            if not isinstance(reply, bytes):
+                session.front.stats.error(reply.kind)
+            elif not reply.endswith(wording.END):
+                session.misfit(shard)
+            else:
+                nodes.append(read_lines(reply))
+        lines = own_lines(session) if not self.kind else {}
+        for name, value in merge(nodes, add=self.kind != b"settings").items():
+            lines.setdefault(name, value)
+        if not self.kind:
+            lines["proxy_nodes"] = str(len(replies))
+            lines["proxy_nodes_failed"] = str(len(replies) - len(nodes))
+        return b"".join([f"STAT {name} {value}\r\n".encode() for name, value in lines.items()]) + wording.END
+
+
+def own_lines(session: MemcacheSession) -> dict[str, str]:
+    """The lines that are about the process the client is connected to."""
+    now = time.time()
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    front = session.front
+    return {
+        "pid": str(os.getpid()),
+        "uptime": str(int(now - _born)),
+        "time": str(int(now)),
+        "version": f"1.6.18-hyper_proxy-{__version__}",
+        "pointer_size": str(struct.calcsize("P") * 8),
+        "rusage_user": f"{usage.ru_utime:.6f}",
+        "rusage_system": f"{usage.ru_stime:.6f}",
+        "curr_connections": str(len(front.clients)),
+        "total_connections": str(front.stats.accepted),
+        "rejected_connections": str(front.stats.refused),
+    }
+
+
+def read_lines(reply: bytes) -> dict[str, str]:
+    """The STAT lines of a node by name."""
+    lines = {}
+    for line in reply.decode("utf-8", "replace").split("\r\n"):
+        word, _, rest = line.partition(" ")
+        if word == "STAT":
+            name, _, value = rest.partition(" ")
+            lines[name] = value
+    return lines
+
+
+def merge(nodes: list[dict[str, str]], *, add: bool) -> dict[str, str]:
+    """The lines of all nodes as one: counts added (when `add`) or the largest taken, everything else as the first node has it."""
+    merged: dict[str, str] = {}
+    for lines in nodes:
+        for name, value in lines.items():
+            known = merged.get(name)
+            if known is None:
+                merged[name] = value
+            elif known.isdigit() and value.isdigit() and (add or name == "maxbytes"):
+                both = (int(known), int(value))
+                merged[name] = str(max(both) if name.rpartition(":")[2] in LARGEST else sum(both))
+    return merged

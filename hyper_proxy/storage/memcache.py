@@ -1,0 +1,54 @@
+"""memcached as a storage: its greeting, and the lanes of one level's servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hyper_proxy.config.model import Level
+from hyper_proxy.conn_pool.lane import Lane
+from hyper_proxy.conn_pool.nodes import Nodes
+from hyper_proxy.conn_pool.replies import ReplyError
+from hyper_proxy.storage.memcache_replies import MemcacheParser
+
+QUESTIONS = 2  # one would not show a server that answers too much
+
+
+@dataclass(frozen=True, slots=True)
+class MemcacheGreeting:
+    """All connections to a memcached are alike."""
+
+    def greet(self, ask: Callable[[bytes], bytes]) -> None:
+        """Ask for the version, twice: a server that answers too much or nonsense never comes into service.
+
+        Raises ReplyError.
+        """
+        for _ in range(QUESTIONS):
+            answer = ask(b"version\r\n")
+            if not answer.startswith(b"VERSION "):
+                raise ReplyError(f"version was answered {answer[:80].decode(errors='replace').strip()!r}")
+
+
+class MemcacheStorage:
+    """The servers of one level. A front that speaks memcache forwards to it as it is."""
+
+    speaks = "memcache"
+    forwards = True
+
+    def __init__(self, instance: str, level: Level, previous: object = None) -> None:
+        self.level = level
+        kept = previous.nodes if isinstance(previous, MemcacheStorage) else None
+        self.nodes = Nodes(instance, level, MemcacheParser, kept)
+        self._lanes: dict[int, list[Lane]] = {}
+
+    def lanes(self, client: int) -> list[Lane]:
+        """The shared lanes by shard. One client always gets the same ones, so its requests to a node stay in order."""
+        index = client % self.level.connections
+        lanes = self._lanes.get(index)
+        if lanes is None:
+            lanes = self._lanes[index] = [node.lane(MemcacheGreeting(), index) for node in self.nodes]
+        return lanes
+
+    def release(self, successor: object) -> None:
+        """Let go of the nodes that the successor has not taken over."""
+        self.nodes.close(successor.nodes if isinstance(successor, MemcacheStorage) else None)

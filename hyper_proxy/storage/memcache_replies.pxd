@@ -1,0 +1,5 @@
+from hyper_proxy.conn_pool.replies cimport ReplyParser
+
+
+cdef class MemcacheParser(ReplyParser):
+    pass
