@@ -11,17 +11,17 @@ Everything here but `submit` and `wait_for_room` runs in the hub, so nothing can
 """
 
 from collections import deque
-from time import monotonic
 
 import cython
 from gevent import get_hub, spawn
 from gevent.event import Event
 
 from hyper_proxy.common.errors import BackendError
-from hyper_proxy.common.sockio import recv, send
 from hyper_proxy.conn_pool.replies import ReplyError
 
 if not cython.compiled:
+    from hyper_proxy.common.clock import now
+    from hyper_proxy.common.sockio import recv, send
     from hyper_proxy.common.gather import Gather
 
 CLOSED = 0
@@ -102,6 +102,16 @@ class Lane:
         self.blocked.remove(event)
         return self.node.error("busy", f"more than {self.max_pending_bytes} bytes are waiting to be sent to it")
 
+    def distrust(self, detail: str) -> object:
+        """An answer did not fit its question, so none of the others can be trusted: close. Returns the BackendError to tell."""
+        if self.state == READY:
+            self.loop.run_callback(self._distrusted, self.sock, detail)
+        return self.node.error("protocol", detail)
+
+    def _distrusted(self, sock: object, detail: str) -> None:
+        if self.sock is sock:  # several clients may have noticed; the connection after this one is innocent
+            self._lost("protocol", detail, True)
+
     @property
     def in_flight(self) -> int:
         """Requests sent and not answered."""
@@ -143,8 +153,8 @@ class Lane:
         self.waiting.extend(self.queue)
         self.queue = []
         self.sent += count
-        now: cython.double = monotonic()
-        self.flights.append((self.sent, now))
+        at: cython.double = now()
+        self.flights.append((self.sent, at))
         if self.read_s and self.timer is None:
             self._start_timer(self.read_s)
         self._send(data, 0)
@@ -192,8 +202,8 @@ class Lane:
         if not data:
             self._lost("reset", "it closed the connection", True)
             return
-        now: cython.double = monotonic()
-        self.heard_at = now
+        at: cython.double = now()
+        self.heard_at = at
         self.bytes_in += len(data)
         try:
             replies: list = self.parser.feed(data)
@@ -207,7 +217,7 @@ class Lane:
             # One answer too many: nobody can say which belongs to which question, so none is passed on.
             self._lost("protocol", "it sent more answers than it was asked for", True)
             return
-        self.measure(count, now)
+        self.measure(count, at)
         self.deliver(replies)
 
     @cython.cfunc
@@ -229,8 +239,8 @@ class Lane:
             self.head = 0
 
     @cython.cfunc
-    def measure(self, count: cython.Py_ssize_t, now: cython.double):
-        """Note the time since sending for `count` replies that have come now: one entry for all of one send."""
+    def measure(self, count: cython.Py_ssize_t, at: cython.double):
+        """Note the time since sending for `count` replies that have come: one entry for all of one send."""
         done: cython.Py_ssize_t = self.answered
         target: cython.Py_ssize_t = done + count
         while done < target:
@@ -241,7 +251,7 @@ class Lane:
                 self.flights.popleft()
             else:
                 end = target
-            self.latency.add(int((now - sent_at) * 1e6), end - done)
+            self.latency.add(int((at - sent_at) * 1e6), end - done)
             done = end
 
     # --- the life of the connection
@@ -281,7 +291,7 @@ class Lane:
         self.writer = self.loop.io(self.fd, 2)
         self.reader.start(self._on_readable)
         self.state = READY
-        self.heard_at = monotonic()
+        self.heard_at = now()
         self._flush()
 
     def _start_timer(self, seconds: float) -> None:
@@ -294,7 +304,7 @@ class Lane:
         self.timer = None
         if not self.flights:
             return
-        left = max(self.flights[0][1], self.heard_at) + self.read_s - monotonic()
+        left = max(self.flights[0][1], self.heard_at) + self.read_s - now()
         if left > 0.0005:
             self._start_timer(left)
         else:
