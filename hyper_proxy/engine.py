@@ -17,11 +17,12 @@ from hyper_proxy.entry.janitor import Janitor
 from hyper_proxy.entry.listener import Listener
 from hyper_proxy.front import Front, Snapshot
 from hyper_proxy.hashing import build
+from hyper_proxy.protocol.memcache.session import MemcacheSession
 from hyper_proxy.protocol.redis.session import RedisSession
 from hyper_proxy.stats.collect import collect
 from hyper_proxy.storage.table import STORAGES
 
-SESSIONS: dict[str, Callable[..., Any]] = {"redis": RedisSession}
+SESSIONS: dict[str, Callable[..., Any]] = {"redis": RedisSession, "memcache": MemcacheSession}
 
 DRAIN_SPREAD = 0.8  # idle clients are closed at random moments of this part of the drain: they do not all come back at once
 DRAIN_STEP_S = 0.02
