@@ -24,11 +24,14 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 import gevent
+from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
 from hyper_proxy.common.errors import BackendError, HyperProxyError
 from hyper_proxy.config.model import Level
 from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Put, Remove
+
+_sleep = get_original("time", "sleep")  # of the thread; a patched one would make an event loop there
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -253,7 +256,7 @@ class SqliteStorage(KeyValue):
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-            time.sleep(random.uniform(0, RETRY_S))
+            _sleep(random.uniform(0, RETRY_S))
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
