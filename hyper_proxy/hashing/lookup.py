@@ -5,11 +5,14 @@ A distribution that differs only in how its table or its points are made is a pl
 """
 
 from array import array
+from bisect import bisect_left
 
 import cython
 
 from hyper_proxy.hashing.hash import Hash
 from hyper_proxy.hashing.placement import Placement
+
+POINTS_SPREAD = 4  # starts per point of a ring
 
 
 @cython.cclass
@@ -38,12 +41,16 @@ class Ring(Placement):
 
     points  (point, owner) in ascending order of the points; of equal points the first in the list wins
     mask    what of the hash is compared: twemproxy and its kin have 32 bits, Envoy 64
+    starts  for each value of the hash's upper bits, the first point that can be its answer: there are more such values
+            than points, so the search ends after a step or two, where a binary search would be guessing at every one
     """
 
     points: cython.ulonglong[::1]
     owners: cython.int[::1]
+    starts: cython.int[::1]
     count: cython.Py_ssize_t
     mask: cython.ulonglong
+    shift: cython.int
 
     def __init__(
         self, shards: int, hash: Hash | None, hash_tag: bytes, points: list[tuple[int, int]], bits: int = 32
@@ -53,21 +60,20 @@ class Ring(Placement):
         self.owners = array("i", [owner for _, owner in points])
         self.count = len(points)
         self.mask = (1 << bits) - 1
+        spread = min(bits, (POINTS_SPREAD * max(1, self.count)).bit_length())
+        self.shift = bits - spread
+        values = [point for point, _ in points]
+        self.starts = array("i", [bisect_left(values, upper << self.shift) for upper in range(1 << spread)])
 
     @cython.ccall
     def shard_of(self, value: cython.ulonglong) -> cython.Py_ssize_t:
         """The owner of the place of this hash on the ring."""
-        low: cython.Py_ssize_t = 0
-        high: cython.Py_ssize_t = self.count
-        middle: cython.Py_ssize_t
+        index: cython.Py_ssize_t
         value &= self.mask
-        while low < high:
-            middle = (low + high) >> 1
-            if self.points[middle] < value:
-                low = middle + 1
-            else:
-                high = middle
-        return self.owners[low if low < self.count else 0]
+        index = self.starts[cython.cast(cython.Py_ssize_t, value >> self.shift)]
+        while index < self.count and self.points[index] < value:
+            index += 1
+        return self.owners[index if index < self.count else 0]
 
     def equal_points(self) -> list[tuple[int, int]]:
         """(first owner, hidden owner) of every point that a second server has too: its keys depend on the sorting."""

@@ -20,20 +20,23 @@ class Server(Protocol):
     @property
     def path(self) -> str: ...
     @property
+    def file(self) -> str: ...
+    @property
     def weight(self) -> int: ...
     @property
     def name(self) -> str: ...
 
 
 def ring_name(server: Server) -> str:
-    """twemproxy's and libmemcached's: alias, else `host:port` without port 11211, else the unix path and a colon."""
-    if server.name:
-        return server.name
+    """twemproxy's: alias, else `host:port` without port 11211, else the unix path and a colon, else the file."""
+    if server.name or server.file:
+        return server.name or server.file
     if server.path:
         return f"{server.path}:"
     return server.host if server.port == MEMCACHE_PORT else f"{server.host}:{server.port}"
 
 
 def full_name(server: Server) -> str:
-    """Alias, else `host:port` whatever the port, else the unix path."""
-    return server.name or server.path or f"{server.host}:{server.port}"
+    """Alias, else `host:port` whatever the port (`[host]:port` for IPv6), else the unix path, else the file."""
+    host = f"[{server.host}]" if ":" in server.host else server.host
+    return server.name or server.path or server.file or f"{host}:{server.port}"

@@ -25,7 +25,7 @@ from hyper_proxy.hashing.functions.hsieh import Hsieh
 from hyper_proxy.hashing.functions.jenkins import Jenkins, OneAtATime
 from hyper_proxy.hashing.functions.md5 import Md5
 from hyper_proxy.hashing.functions.murmur import Murmur2, Murmur3
-from hyper_proxy.hashing.functions.parts import Between, PartHash
+from hyper_proxy.hashing.functions.parts import Behind, Between, PartHash
 from hyper_proxy.hashing.functions.weibo import (
     Bkdr,
     BkdrCrc32,
@@ -36,7 +36,8 @@ from hyper_proxy.hashing.functions.weibo import (
     Raw,
     RawOrCrc32,
 )
-from hyper_proxy.hashing.functions.xxh import Xxh3, Xxh64
+from hyper_proxy.hashing.functions.xxh3 import Xxh3
+from hyper_proxy.hashing.functions.xxh64 import Xxh64
 from hyper_proxy.hashing.hash import Hash
 from hyper_proxy.hashing.options import Factory, delimiter, nothing, signedness
 from hyper_proxy.hashing.options import weibo as weibo_parts
@@ -109,12 +110,12 @@ HASHES: dict[str, HashRow] = {
     "murmur3": HashRow(nothing(Murmur3), "MurmurHash3 of 32 bits, seed 0xdeadbeef * length (libmemcached)"),
     "xxh64": HashRow(nothing(Xxh64), "XXH64, seed 0", bits=64),
     "xxh3_64": HashRow(nothing(Xxh3), "XXH3 of 64 bits, seed 0 (memcached's proxy)", bits=64),
-    "weibo_bkdr": HashRow(nothing(Bkdr), "BKDR, seed 31, absolute value"),
+    "weibo_bkdr": HashRow(nothing(Bkdr), "BKDR, seed 31, absolute value", bits=31),
     "weibo_bkdrsub": HashRow(
-        nothing(lambda: PartHash(Between(b"#", b"_"), Bkdr(131, cut=True))), "BKDR, seed 131, from # to _"
+        nothing(lambda: PartHash(Between(b"#", b"_"), Bkdr(131, cut=True))), "BKDR, seed 131, from # to _", bits=31
     ),
     "weibo_bkdrsubhat": HashRow(
-        nothing(lambda: PartHash(Between(b"#", b"^"), Bkdr(131, cut=True))), "BKDR, seed 131, from # to ^"
+        nothing(lambda: PartHash(Between(b"#", b"^"), Bkdr(131, cut=True))), "BKDR, seed 131, from # to ^", bits=31
     ),
     "weibo_bkdrabscrc32": HashRow(nothing(BkdrCrc32), "leading digits: BKDR, in decimal, CRC-32"),
     "weibo_crc32": HashRow(
@@ -122,13 +123,17 @@ HASHES: dict[str, HashRow] = {
         "CRC-32 of the key or a part of it, from byte P on; memcache services meant -short by plain crc32",
         CRC32_FORMS,
     ),
-    "weibo_crc32abs": HashRow(nothing(Crc32Absolute), "CRC-32 as a signed number, without its sign"),
-    "weibo_crc32local": HashRow(weibo_parts(Crc32Absolute, {}), "crc32abs of the key or a part of it", LOCAL_FORMS),
-    "weibo_lbcrc32local": HashRow(nothing(LongBytesCrc32), "leading digits as 8 big-endian bytes, their crc32abs"),
+    "weibo_crc32abs": HashRow(nothing(Crc32Absolute), "CRC-32 as a signed number, without its sign", bits=31),
+    "weibo_crc32local": HashRow(
+        weibo_parts(Crc32Absolute, {}), "crc32abs of the key or a part of it", LOCAL_FORMS, bits=31
+    ),
+    "weibo_lbcrc32local": HashRow(
+        nothing(LongBytesCrc32), "leading digits as 8 big-endian bytes, their crc32abs", bits=31
+    ),
     "weibo_rawcrc32local": HashRow(nothing(RawOrCrc32), "digits to the end or _: that number; else crc32abs", bits=64),
     "weibo_raw": HashRow(nothing(Raw), "the leading digits as a number", bits=64),
     "weibo_rawsuffix": HashRow(
-        delimiter(lambda mark: PartHash(Between(mark, mark), Raw())),
+        delimiter(lambda mark: PartHash(Behind(mark), Raw(strict=True))),
         "the number behind the delimiter",
         "-point|-underscore|-pound",
         bits=64,

@@ -5,13 +5,13 @@ extensions/load_balancing_policies). Keys are hashed by MurmurHash64A with seed 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-
-from xxhash import xxh64_intdigest
+from collections.abc import Sequence
 
 from hyper_proxy.hashing.distributions.ketama import sort_points
 from hyper_proxy.hashing.errors import HashingError
 from hyper_proxy.hashing.functions.murmur import Murmur64A
+from hyper_proxy.hashing.functions.xxh64 import Xxh64
+from hyper_proxy.hashing.hash import Hash
 from hyper_proxy.hashing.lookup import Ring, Table
 from hyper_proxy.hashing.names import Server, full_name
 from hyper_proxy.hashing.placement import Placement
@@ -35,8 +35,8 @@ def maglev_table(servers: Sequence[Server], size: int) -> list[int]:
     """
     order = sorted(range(len(servers)), key=lambda index: full_name(servers[index]))
     names = [full_name(server).encode() for server in servers]
-    offsets = [xxh64_intdigest(name, 0) % size for name in names]
-    skips = [xxh64_intdigest(name, 1) % (size - 1) + 1 for name in names]
+    offsets = [Xxh64(0).value(name, 0, len(name)) % size for name in names]
+    skips = [Xxh64(1).value(name, 0, len(name)) % (size - 1) + 1 for name in names]
     steps = [0] * len(servers)
     targets = [0.0] * len(servers)
     # As fractions of the total, in double, as Envoy has them: the comparison below depends on their rounding.
@@ -71,9 +71,7 @@ def maglev(recipe: Recipe) -> Placement:
     return Table(len(recipe.servers), Murmur64A(SEED), recipe.hash_tag, maglev_table(recipe.servers, size))
 
 
-def ring_points(
-    servers: Sequence[Server], least: int, hash: Callable[[bytes], int] = xxh64_intdigest
-) -> list[tuple[int, int]]:
+def ring_points(servers: Sequence[Server], least: int, hash: Hash) -> list[tuple[int, int]]:
     """Envoy's ring: points `name_0`, `name_1`, ... of each server by its weight, at least `least` in all."""
     total = sum(server.weight for server in servers)
     lightest = min(server.weight for server in servers) / total
@@ -84,7 +82,8 @@ def ring_points(
         target += scale * (server.weight / total)
         i = 0
         while count < target:
-            points.append((hash(f"{full_name(server)}_{i}".encode()), index))
+            text = f"{full_name(server)}_{i}".encode()
+            points.append((hash.value(text, 0, len(text)), index))
             count += 1
             i += 1
     return sort_points(points)
@@ -92,12 +91,12 @@ def ring_points(
 
 def ring_hash(recipe: Recipe) -> Placement:
     """Envoy's ring_hash; the option is the minimum size of the ring."""
-    points = ring_points(recipe.servers, recipe.number(RING_SIZE_LEAST))
+    points = ring_points(recipe.servers, recipe.number(RING_SIZE_LEAST), Xxh64())
     return Ring(len(recipe.servers), Murmur64A(SEED), recipe.hash_tag, points, bits=64)
 
 
 def ring_hash_murmur(recipe: Recipe) -> Placement:
     """Envoy's ring_hash with hash_function MURMUR_HASH_2: the points too are by MurmurHash64A."""
     murmur = Murmur64A(SEED)
-    points = ring_points(recipe.servers, recipe.number(RING_SIZE_LEAST), lambda name: murmur.value(name, 0, len(name)))
+    points = ring_points(recipe.servers, recipe.number(RING_SIZE_LEAST), murmur)
     return Ring(len(recipe.servers), murmur, recipe.hash_tag, points, bits=64)

@@ -1,7 +1,7 @@
 """The distributions of libmemcached 1.1.4 (MEMCACHED_DISTRIBUTION_* and MEMCACHED_BEHAVIOR_KETAMA*).
 
 They share the hash functions of twemproxy, which took them from there, but not all of its rings are twemproxy's. A unix
-socket has port 0 here. All was observed by calling the library; tests/hashing/vectors/libmemcached_rings.json has samples.
+socket has port 0 here. All was observed by calling the library (tests/hashing/vectors/libmemcached_rings.json).
 """
 
 from __future__ import annotations

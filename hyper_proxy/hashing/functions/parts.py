@@ -35,6 +35,15 @@ def digits_end(p: cython.p_uchar, i: cython.Py_ssize_t, end: cython.Py_ssize_t) 
     return i
 
 
+@cython.cfunc
+@cython.inline
+def find(p: cython.p_uchar, i: cython.Py_ssize_t, end: cython.Py_ssize_t, byte: cython.int) -> cython.Py_ssize_t:
+    """The first place from i on with this byte, or `end`."""
+    while i < end and p[i] != byte:
+        i += 1
+    return i
+
+
 @cython.cclass
 class Number(Part):
     """The digits from `offset` on."""
@@ -74,11 +83,7 @@ class Until(Part):
     @cython.ccall
     def last(self, buf: bytes, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """The first delimiter."""
-        p: cython.p_uchar = buf
-        i: cython.Py_ssize_t = first
-        while i < end and p[i] != self.delimiter:
-            i += 1
-        return i
+        return find(buf, first, end, self.delimiter)
 
 
 @cython.cclass
@@ -106,23 +111,35 @@ class SmartNumber(Part):
 
 
 @cython.cclass
-class Between(Until):
-    """What stands behind the first `opening` and before the next `closing`; nothing without an `opening`."""
+class Behind(Part):
+    """What stands behind the first `opening`; nothing without one."""
 
     opening: cython.int
 
-    def __init__(self, opening: bytes, closing: bytes) -> None:
-        super().__init__(closing)
+    def __init__(self, opening: bytes) -> None:
         self.opening = opening[0]
 
     @cython.ccall
     def first(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Behind the first opening."""
-        p: cython.p_uchar = buf
-        i: cython.Py_ssize_t = start
-        while i < end and p[i] != self.opening:
-            i += 1
+        i: cython.Py_ssize_t = find(buf, start, end, self.opening)
         return i + 1 if i < end else end
+
+
+@cython.cclass
+class Between(Behind):
+    """What stands behind the first `opening` and before the next `closing`; nothing without an opening."""
+
+    closing: cython.int
+
+    def __init__(self, opening: bytes, closing: bytes) -> None:
+        super().__init__(opening)
+        self.closing = closing[0]
+
+    @cython.ccall
+    def last(self, buf: bytes, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The next closing."""
+        return find(buf, first, end, self.closing)
 
 
 @cython.cclass

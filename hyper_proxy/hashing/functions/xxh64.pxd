@@ -1,0 +1,1 @@
+from hyper_proxy.hashing.hash cimport Hash
