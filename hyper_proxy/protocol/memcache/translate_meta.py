@@ -60,18 +60,19 @@ class Line:
     def __contains__(self, flag: bytes) -> bool:
         return flag in self.flags
 
-    def lives(self, setters: bytes, before: float | None) -> float | None:
-        """The time of expiry after the flags `setters` have set it, the last one for good.
-
-        Flags act in their order, so the reply's t says what held at its place.
-        """
+    def expiry(self, setters: bytes, before: float | None, until: bytes = b"") -> float | None:
+        """The time of expiry that the flags `setters` make of the one before, in their order, those before `until`."""
         expires_at = before
         for flag, token in self.flags.items():
+            if flag == until:
+                break
             if flag in setters:
                 expires_at = parse_exptime(token, BAD_TOKEN)
-            elif flag == b"t":
-                self.fields[b"t"] = b"%d" % remaining_s(expires_at)
         return expires_at
+
+    def show_life(self, setters: bytes, before: float | None) -> None:
+        """Let the reply's t say what holds at its place in the line, as in memcached."""
+        self.fields[b"t"] = b"%d" % remaining_s(self.expiry(setters, before, until=b"t"))
 
     def number(self, flag: bytes, default: int) -> int:
         return parse_uint64(self.flags[flag], BAD_TOKEN) if flag in self.flags else default
@@ -184,11 +185,10 @@ def get(kv: KeyValue, words: list[bytes], value: bytes) -> bytes:
     """mg: read, and with T change the time of expiry too."""
     line = parse_line(kv, words, 2, b"NRhl")
     keys = [line.key]
-    item = (kv.expire_many(keys, line.lives(b"T", None)) if b"T" in line else kv.get_many(keys))[0]
+    item = (kv.expire_many(keys, line.expiry(b"T", None)) if b"T" in line else kv.get_many(keys))[0]
     if item is None:
-        line.fields.clear()
         return b"" if b"q" in line else line.reply(b"EN")
-    line.lives(b"T", item.expires_at)
+    line.show_life(b"T", item.expires_at)
     line.fields |= {b"f": b"%d" % item.flags, b"s": b"%d" % len(item.value), b"c": b"%d" % item.version}
     return line.reply(b"HD", item.value if b"v" in line else None)
 
@@ -200,8 +200,7 @@ def set_(kv: KeyValue, words: list[bytes], value: bytes) -> bytes:
     mode = SET_MODES[name]
     if b"C" in line and name in (b"S", b"R"):
         mode = Mode.CAS
-    version, put = line.number(b"C", 0), Put(value, parse_flags(line.flags.get(b"F", b"0")), line.lives(b"T", None))
-    line.fields.clear()
+    version, put = line.number(b"C", 0), Put(value, parse_flags(line.flags.get(b"F", b"0")), line.expiry(b"T", None))
 
     def change(items: list[Item | None]) -> tuple[Sequence[Edit], Outcome]:
         item = items[0]
@@ -243,27 +242,28 @@ def arithmetic(kv: KeyValue, words: list[bytes], value: bytes) -> bytes:
         raise ClientError("invalid mode for ma M token")
     delta = sign * line.number(b"D", 1)
 
-    def change(items: list[Item | None]) -> tuple[Sequence[Edit], tuple[bytes, int]]:
+    def change(items: list[Item | None]) -> tuple[Sequence[Edit], tuple[bytes, int, float | None]]:
         item = items[0]
         if item is None and b"N" not in line:
-            return [None], (b"NF", 0)
+            return [None], (b"NF", 0, None)
         if item is None:
             number = line.number(b"J", 0)
-            return [Put(b"%d" % number, 0, line.lives(b"TN", None))], (b"made", number)
+            return [Put(b"%d" % number, 0, line.expiry(b"TN", None))], (b"made", number, None)
         if not item.value:
             raise NotANumber
         if line.number(b"C", 0) and not line.agrees(item):  # ma alone takes a version 0 for none
-            return [None], (b"EX", 0)
+            return [None], (b"EX", 0, None)
         put, number = counted(item, delta)
-        return [Put(put.value, put.flags, line.lives(b"T", put.expires_at))], (b"HD", number)
+        return [Put(put.value, put.flags, line.expiry(b"T", item.expires_at))], (b"HD", number, item.expires_at)
 
     try:
-        (code, number), (version,) = kv.update([line.key], change)
+        (code, number, before), (version,) = kv.update([line.key], change)
     except NotANumber:
         raise ClientError(NOT_NUMERIC) from None
     if version == 0:
         return line.reply(code)
     if code == b"HD" and b"q" in line:  # as in memcached, a number that was just made is told all the same
         return b""
+    line.show_life(b"T" if code == b"HD" else b"TN", before)
     line.fields[b"c"] = b"%d" % version
     return line.reply(b"HD", b"%d" % number if b"v" in line else None)
