@@ -1,3 +1,5 @@
+from hyper_proxy.common.clock cimport now
+from hyper_proxy.common.sockio cimport recv, send
 from hyper_proxy.common.gather cimport Gather
 from hyper_proxy.conn_pool.replies cimport ReplyParser
 from hyper_proxy.stats.histogram cimport Histogram
@@ -39,4 +41,4 @@ cdef class Lane:
 
     cpdef submit(self, object raw, Gather gather, Py_ssize_t position)
     cdef deliver(self, list replies)
-    cdef measure(self, Py_ssize_t count, double now)
+    cdef measure(self, Py_ssize_t count, double at)

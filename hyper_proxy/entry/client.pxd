@@ -1,3 +1,7 @@
+from hyper_proxy.common.clock cimport now
+from hyper_proxy.common.sockio cimport recv, send
+
+
 cdef class Client:
     cdef readonly object sock
     cdef readonly object address

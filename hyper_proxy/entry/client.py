@@ -7,7 +7,6 @@ reads once, so it never asks for bytes that are not there.
 
 from errno import ENOTCONN
 from socket import MSG_PEEK, SHUT_RD, SHUT_RDWR
-from time import monotonic
 
 import cython
 from gevent import get_hub
@@ -15,7 +14,10 @@ from gevent.lock import Semaphore
 from gevent.socket import wait_write
 from greenlet import getcurrent
 
-from hyper_proxy.common.sockio import recv, send
+if not cython.compiled:
+    from hyper_proxy.common.clock import now
+    from hyper_proxy.common.sockio import recv, send
+
 
 
 @cython.cclass
@@ -30,7 +32,7 @@ class Client:
         self.write_s = write_s
         self.bytes_in = 0
         self.bytes_out = 0
-        self.since = monotonic()
+        self.since = now()
         self.reading = False
         self.arrived = False
         self.idle = True

@@ -1,3 +1,4 @@
+from hyper_proxy.common.clock cimport now
 from hyper_proxy.common.gather cimport Gather
 from hyper_proxy.conn_pool.lane cimport Lane
 from hyper_proxy.stats.instance cimport InstanceStats

@@ -7,13 +7,12 @@ request whose answer is made of several slots, or must be changed, also leaves a
 
 from __future__ import annotations
 
-from time import monotonic
-
 import cython
 
 from hyper_proxy.common.errors import BackendError
 
 if not cython.compiled:
+    from hyper_proxy.common.clock import now
     from hyper_proxy.common.gather import Gather
     from hyper_proxy.conn_pool.lane import Lane
     from hyper_proxy.stats.instance import InstanceStats
@@ -84,7 +83,7 @@ class Session:
         n: cython.Py_ssize_t = len(data)
         self.need = 0
         while start < n and not self.closing and not self.need:
-            self.began = monotonic()
+            self.began = now()
             start = self.walk(data, start)
             self.finish()
         if start < n and not self.closing:
@@ -194,11 +193,13 @@ class Session:
         reducer: Reducer
         plan, self.plan = self.plan, []
         for at, reducer in plan:
-            self.copy(slots, index, at, out)
+            if index < at:
+                self.copy(slots, index, at, out)
             index = at + reducer.count
             out.append(reducer.reduce(slots[at:index], self))
-        self.copy(slots, index, len(slots), out)
-        return b"".join(out)
+        if index < len(slots):
+            self.copy(slots, index, len(slots), out)
+        return out[0] if len(out) == 1 else b"".join(out)
 
     def copy(self, slots: list, start: int, end: int, out: list) -> None:
         """Slots whose reply needs no reducer; errors become replies and are counted."""
@@ -209,7 +210,7 @@ class Session:
     @cython.cfunc
     def measure(self):
         stats: InstanceStats = self.stats
-        us: cython.Py_ssize_t = int((monotonic() - self.began) * 1e6)
+        us: cython.Py_ssize_t = int((now() - self.began) * 1e6)
         if self.reads:
             stats.note(0, self.reads, us)
         if self.idempotents:

@@ -1,6 +1,5 @@
 from libc.string cimport memcpy
 
-from hyper_proxy.conn_pool.lane cimport Lane
 from hyper_proxy.hashing.placement cimport Placement
 from hyper_proxy.protocol.session cimport Reducer, Session
 
@@ -9,6 +8,7 @@ cdef class Part:
     cdef readonly Py_ssize_t shard
     cdef readonly Py_ssize_t keys
     cdef readonly bytearray request
+    cdef bytes reply
     cdef Py_ssize_t size
     cdef Py_ssize_t cursor
 
@@ -16,6 +16,7 @@ cdef class Part:
 cdef class Split(Reducer):
     cdef readonly list parts
     cdef readonly Py_ssize_t keys
+    cdef list by_shard
     cdef bytearray shards
     cdef int words_per_key
 
@@ -23,7 +24,7 @@ cdef class Split(Reducer):
 
 
 cdef class ByPosition(Split):
-    pass
+    cdef bytes merge(self, Session session, Py_ssize_t size)
 
 
 cdef class Sum(Split):

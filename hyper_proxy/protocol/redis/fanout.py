@@ -14,12 +14,13 @@ if not cython.compiled:
 
 @cython.cclass
 class Part:
-    """What goes to one shard: `keys` of them in `request`."""
+    """What goes to one shard: `keys` of them in `request`, and what came back."""
 
     def __init__(self, shard: cython.Py_ssize_t) -> None:
         self.shard = shard
         self.keys = 0
         self.request = None
+        self.reply = None
         self.size = 0
         self.cursor = 0
 
@@ -31,6 +32,7 @@ class Split(Reducer):
     def __init__(self, words_per_key: int) -> None:
         self.words_per_key = words_per_key
         self.parts: list = []
+        self.by_shard = None
         self.keys = 0
         self.count = 0
         self.shards = None
@@ -77,15 +79,16 @@ class Split(Reducer):
             part.size += i - start
         self.keys = keys
         self.shards = shards
+        self.by_shard = by_shard
         self.count = len(self.parts)
         if self.count == 1:
             return False
         verb_size: cython.Py_ssize_t = verb_end - args
-        for part in self.parts:
-            head: bytes = b"*%d\r\n" % (part.keys * words_per_key + 1)
-            part.request = bytearray(len(head) + verb_size + part.size)
-            part.cursor = _copy(part.request, 0, head, 0, len(head))
-            part.cursor = _copy(part.request, part.cursor, buf, args, verb_end)
+        for k in range(self.count):
+            part = cython.cast(Part, self.parts[k])
+            body = part.keys * words_per_key + 1
+            part.request = bytearray(_head_size(body) + verb_size + part.size)
+            part.cursor = _copy(part.request, _put_head(part.request, body), buf, args, verb_end)
         i = verb_end
         for k in range(keys):
             start = i
@@ -100,7 +103,7 @@ class Split(Reducer):
         lost: cython.Py_ssize_t = 0
         first: object = None
         part: Part
-        for part, reply in zip(self.parts, replies):
+        for part, reply in zip(self.parts, replies, strict=True):
             if not isinstance(reply, bytes):
                 lost += part.keys
                 first = first or session.error_reply(reply)
@@ -118,46 +121,54 @@ class ByPosition(Split):
 
     @cython.ccall
     def reduce(self, replies: list, session: Session) -> bytes:
-        size: cython.Py_ssize_t = 0
-        shards: cython.p_uchar = self.shards
         k: cython.Py_ssize_t
-        e: cython.Py_ssize_t
+        size: cython.Py_ssize_t = 0
         part: Part
-        by_shard: list = [None] * session.snapshot.placement.shards
-        lost: cython.bint = False
-        for part, reply in zip(self.parts, replies):
-            if not isinstance(reply, bytes) or not _is_array_of(reply, part):
-                lost = True
-        if lost:
-            policy: str = session.snapshot.instance.on_partial
-            if policy == "error":
-                return self.failure(replies, session) or session.misfit(self.parts[0].shard)
-            replies = [self.stand_in(part, reply, policy, session) for part, reply in zip(self.parts, replies)]
         for k in range(self.count):
             part = cython.cast(Part, self.parts[k])
-            part.request = None
-            data: bytes = replies[k]
-            part.cursor = data.index(b"\n") + 1
-            size += len(data) - part.cursor
-            by_shard[part.shard] = k
-        head: bytes = b"*%d\r\n" % self.keys
-        out: bytearray = bytearray(len(head) + size)
-        at: cython.Py_ssize_t = _copy(out, 0, head, 0, len(head))
-        index: cython.Py_ssize_t
+            reply = replies[k]
+            if not isinstance(reply, bytes) or not _is_array_of(reply, part.keys):
+                return self.reduce_partly(replies, session)
+            part.reply = reply
+            part.cursor = _head_size(part.keys)
+            size += len(part.reply) - part.cursor
+        return self.merge(session, size)
+
+    @cython.cfunc
+    def merge(self, session: Session, size: cython.Py_ssize_t) -> bytes:
+        """The parts' values side by side; `size` is what they take together."""
+        shards: cython.p_uchar = self.shards
+        by_shard: list = self.by_shard
+        part: Part
+        k: cython.Py_ssize_t
+        end: cython.Py_ssize_t
+        out: bytearray = bytearray(_head_size(self.keys) + size)
+        at: cython.Py_ssize_t = _put_head(out, self.keys)
         for k in range(self.keys):
-            index = by_shard[shards[2 * k] | (shards[2 * k + 1] << 8)]
-            part = cython.cast(Part, self.parts[index])
-            data = cython.cast(bytes, replies[index])
-            e = _value_end(data, part.cursor)
-            if e < 0:
+            part = cython.cast(Part, by_shard[shards[2 * k] | (shards[2 * k + 1] << 8)])
+            end = _value_end(part.reply, part.cursor)
+            if end < 0:
                 return session.misfit(part.shard)
-            at = _copy(out, at, data, part.cursor, e)
-            part.cursor = e
+            at = _copy(out, at, part.reply, part.cursor, end)
+            part.cursor = end
         return bytes(out)
+
+    def reduce_partly(self, replies: list, session: Session) -> bytes:
+        """Some part failed: what then happens is the instance's policy."""
+        policy: str = session.snapshot.instance.on_partial
+        if policy == "error":
+            return self.failure(replies, session) or session.misfit(self.parts[0].shard)
+        size: cython.Py_ssize_t = 0
+        part: Part
+        for part, reply in zip(self.parts, replies, strict=True):
+            part.reply = self.stand_in(part, reply, policy, session)
+            part.cursor = _head_size(part.keys)
+            size += len(part.reply) - part.cursor
+        return self.merge(session, size)
 
     def stand_in(self, part: Part, reply: object, policy: str, session: Session) -> bytes:
         """What takes the place of the values of a part that failed: nil, or its error, once for each key."""
-        if isinstance(reply, bytes) and _is_array_of(reply, part):
+        if isinstance(reply, bytes) and _is_array_of(reply, part.keys):
             return reply
         if not isinstance(reply, bytes):
             element = session.error_reply(reply)
@@ -178,9 +189,9 @@ class Sum(Split):
         failure = self.failure(replies, session)
         if failure is not None:
             return failure
-        for reply in replies:
+        for part, reply in zip(self.parts, replies, strict=True):
             if reply[0] != 58:
-                return session.misfit(self.parts[0].shard)
+                return session.misfit(part.shard)
             total += int(reply[1 : len(reply) - 2])
         return b":%d\r\n" % total
 
@@ -191,7 +202,13 @@ class AllOk(Split):
 
     @cython.ccall
     def reduce(self, replies: list, session: Session) -> bytes:
-        return self.failure(replies, session) or replies[0]
+        failure = self.failure(replies, session)
+        if failure is not None:
+            return failure
+        for part, reply in zip(self.parts, replies, strict=True):
+            if reply != b"+OK\r\n":
+                return session.misfit(part.shard)
+        return b"+OK\r\n"
 
 
 SPLITS = {"by_position": (ByPosition, 1), "sum": (Sum, 1), "all_ok": (AllOk, 2)}
@@ -234,8 +251,8 @@ def _value_end(data: bytes, i: cython.Py_ssize_t) -> cython.Py_ssize_t:
 
 @cython.cfunc
 @cython.inline
-def _is_array_of(reply: bytes, part: Part) -> cython.bint:
-    """Is it an array with one element for each key of the part?"""
+def _is_array_of(reply: bytes, keys: cython.Py_ssize_t) -> cython.bint:
+    """Is it an array with one element for each of so many keys?"""
     p: cython.p_uchar = reply
     i: cython.Py_ssize_t = 1
     value: cython.Py_ssize_t = 0
@@ -244,7 +261,35 @@ def _is_array_of(reply: bytes, part: Part) -> cython.bint:
     while 48 <= p[i] <= 57:
         value = value * 10 + (p[i] - 48)
         i += 1
-    return value == part.keys
+    return value == keys and i + 2 == _head_size(keys)
+
+
+@cython.cfunc
+@cython.inline
+def _head_size(count: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """How many bytes the head of an array takes: "*", the count, CRLF."""
+    size: cython.Py_ssize_t = 4
+    while count >= 10:
+        count //= 10
+        size += 1
+    return size
+
+
+@cython.cfunc
+@cython.inline
+def _put_head(out: bytearray, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Write the head of an array at the front; the index after it."""
+    p: cython.p_uchar = out
+    size: cython.Py_ssize_t = _head_size(count)
+    i: cython.Py_ssize_t = size - 3
+    p[0] = 42
+    p[size - 2] = 13
+    p[size - 1] = 10
+    while i > 0:
+        p[i] = 48 + count % 10
+        count //= 10
+        i -= 1
+    return size
 
 
 @cython.cfunc
