@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""The two lookups under most distributions: a table indexed by the hash, and a ring of points.
+"""The lookups under most distributions: the hash modulo the servers, a table indexed by the hash, a ring of points.
 
 A distribution that differs only in how its table or its points are made is a plain function that returns one of these.
 """
@@ -13,6 +13,16 @@ from hyper_proxy.hashing.hash import Hash
 from hyper_proxy.hashing.placement import Placement
 
 POINTS_SPREAD = 4  # starts per point of a ring
+
+
+@cython.cclass
+class Modulo(Placement):
+    """Shard = hash modulo number of servers."""
+
+    @cython.ccall
+    def shard_of(self, value: cython.ulonglong) -> cython.Py_ssize_t:
+        """The remainder."""
+        return cython.cast(cython.Py_ssize_t, value % cython.cast(cython.ulonglong, self.shards))
 
 
 @cython.cclass

@@ -20,7 +20,7 @@ def ch3(hashing: ModuleType, buckets: int) -> Any:
 
 def crc32(hashing: ModuleType, buckets: int) -> Any:
     """crc32 over any number of servers."""
-    return hashing.distributions.mcrouter.Crc32Modula(buckets, hashing.functions.crc.Crc32(0, 0x7FFFFFFF))
+    return hashing.lookup.Modulo(buckets, hashing.functions.crc.Crc32(0, 0x7FFFFFFF))
 
 
 def hundredths(weights: list[float]) -> list[int]:

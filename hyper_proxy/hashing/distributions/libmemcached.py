@@ -11,7 +11,7 @@ from collections.abc import Callable
 from hyper_proxy.hashing.distributions.ketama import sort_points, weighted_points
 from hyper_proxy.hashing.functions.md5 import Md5
 from hyper_proxy.hashing.hash import Hash
-from hyper_proxy.hashing.lookup import Ring, Table
+from hyper_proxy.hashing.lookup import Modulo, Ring
 from hyper_proxy.hashing.names import Server, ring_name
 from hyper_proxy.hashing.placement import Placement
 from hyper_proxy.hashing.recipe import Recipe
@@ -31,8 +31,7 @@ def spy_name(server: Server) -> str:
 
 def modula(recipe: Recipe) -> Placement:
     """MODULA, the default: hash modulo number of servers; weights do not count."""
-    shards = len(recipe.servers)
-    return Table(shards, recipe.hash, recipe.hash_tag, list(range(shards)))
+    return Modulo(len(recipe.servers), recipe.hash, recipe.hash_tag)
 
 
 def hundred_points(recipe: Recipe, hash: Hash, name: Callable[[Server], str]) -> Placement:

@@ -16,6 +16,7 @@ from hyper_proxy.hashing.functions.crc import Crc32
 from hyper_proxy.hashing.functions.murmur import Murmur64A
 from hyper_proxy.hashing.functions.spooky import Spooky
 from hyper_proxy.hashing.hash import Hash
+from hyper_proxy.hashing.lookup import Modulo
 from hyper_proxy.hashing.names import full_name
 from hyper_proxy.hashing.placement import Placement
 from hyper_proxy.hashing.recipe import Recipe
@@ -62,14 +63,6 @@ def ch3(recipe: Recipe) -> Placement:
     return RoutingKey(Furc(len(recipe.servers), hash, recipe.hash_tag))
 
 
-class Crc32Modula(Placement):
-    """(CRC-32 & 0x7fffffff) modulo number of servers."""
-
-    def shard_of(self, value: int) -> int:
-        """The hash is cut already."""
-        return value % self.shards
-
-
 class WeightedCh3(Placement):
     """ch3, which a server of weight w accepts with probability w; refused keys are tried again with a suffix."""
 
@@ -94,9 +87,9 @@ class WeightedCh3(Placement):
 
 
 def crc32(recipe: Recipe) -> Placement:
-    """mcrouter's Crc32."""
+    """mcrouter's Crc32: (CRC-32 & 0x7fffffff) modulo number of servers."""
     hash = Settings.read(recipe).hash(Crc32(0, 0x7FFFFFFF))
-    return RoutingKey(Crc32Modula(len(recipe.servers), hash, recipe.hash_tag))
+    return RoutingKey(Modulo(len(recipe.servers), hash, recipe.hash_tag))
 
 
 def weighted_ch3(recipe: Recipe) -> Placement:
