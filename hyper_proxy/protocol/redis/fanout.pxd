@@ -1,3 +1,5 @@
+from cpython.bytearray cimport PyByteArray_FromStringAndSize
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
 from hyper_proxy.hashing.placement cimport Placement
@@ -7,7 +9,7 @@ from hyper_proxy.protocol.session cimport Reducer, Session
 cdef class Part:
     cdef readonly Py_ssize_t shard
     cdef readonly Py_ssize_t keys
-    cdef readonly bytearray request
+    cdef readonly object request
     cdef bytes reply
     cdef Py_ssize_t size
     cdef Py_ssize_t cursor
@@ -18,8 +20,9 @@ cdef class Split(Reducer):
     cdef readonly Py_ssize_t keys
     cdef list by_shard
     cdef bytearray shards
-    cdef int words_per_key
+    cdef readonly int words_per_key
 
+    cdef Split fresh(self)
     cdef bint cut(self, bytes buf, Py_ssize_t args, Py_ssize_t argc, Placement placement) except -1
 
 

@@ -5,6 +5,8 @@ Pass 1 locates every key and adds up what each shard's request will need; pass 2
 buffer per shard. The merge walks the answers side by side, in the client's order.
 """
 
+from __future__ import annotations
+
 import cython
 
 if not cython.compiled:
@@ -16,26 +18,25 @@ if not cython.compiled:
 class Part:
     """What goes to one shard: `keys` of them in `request`, and what came back."""
 
-    def __init__(self, shard: cython.Py_ssize_t) -> None:
-        self.shard = shard
-        self.keys = 0
-        self.request = None
-        self.reply = None
-        self.size = 0
-        self.cursor = 0
+
+@cython.cfunc
+@cython.inline
+def _new_part(shard: cython.Py_ssize_t) -> Part:
+    part: Part = Part.__new__(Part)  # no __init__: its call alone would cost as much as locating the key
+    part.shard = shard
+    part.keys = part.size = part.cursor = 0
+    part.request = part.reply = None
+    return part
 
 
 @cython.cclass
 class Split(Reducer):
     """A request that was split; `parts` are in the order in which their slots are opened."""
 
-    def __init__(self, words_per_key: int) -> None:
-        self.words_per_key = words_per_key
-        self.parts: list = []
-        self.by_shard = None
-        self.keys = 0
-        self.count = 0
-        self.shards = None
+    @cython.cfunc
+    def fresh(self) -> Split:
+        """A new, empty one of the same kind."""
+        raise NotImplementedError
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
@@ -47,8 +48,9 @@ class Split(Reducer):
         p: cython.p_uchar = buf
         words_per_key: cython.int = self.words_per_key
         keys: cython.Py_ssize_t = (argc - 1) // words_per_key
+        parts: list = []
         by_shard: list = [None] * placement.shards
-        shards: bytearray = bytearray(2 * keys)
+        shards: bytearray = _zeros(2 * keys)
         s: cython.p_uchar = shards
         part: Part
         verb_end: cython.Py_ssize_t = _word_end(p, args)
@@ -70,9 +72,9 @@ class Split(Reducer):
             s[2 * k] = shard & 255
             s[2 * k + 1] = shard >> 8
             if by_shard[shard] is None:
-                part = Part(shard)
+                part = _new_part(shard)
                 by_shard[shard] = part
-                self.parts.append(part)
+                parts.append(part)
             else:
                 part = cython.cast(Part, by_shard[shard])
             part.keys += 1
@@ -80,14 +82,15 @@ class Split(Reducer):
         self.keys = keys
         self.shards = shards
         self.by_shard = by_shard
-        self.count = len(self.parts)
+        self.parts = parts
+        self.count = len(parts)
         if self.count == 1:
             return False
         verb_size: cython.Py_ssize_t = verb_end - args
         for k in range(self.count):
-            part = cython.cast(Part, self.parts[k])
+            part = cython.cast(Part, parts[k])
             body = part.keys * words_per_key + 1
-            part.request = bytearray(_head_size(body) + verb_size + part.size)
+            part.request = _buffer(_head_size(body) + verb_size + part.size)
             part.cursor = _copy(part.request, _put_head(part.request, body), buf, args, verb_end)
         i = verb_end
         for k in range(keys):
@@ -119,6 +122,12 @@ class Split(Reducer):
 class ByPosition(Split):
     """MGET: the values in the order of the client's keys."""
 
+    @cython.cfunc
+    def fresh(self) -> Split:
+        split: ByPosition = ByPosition.__new__(ByPosition)
+        split.words_per_key = 1
+        return split
+
     @cython.ccall
     def reduce(self, replies: list, session: Session) -> bytes:
         k: cython.Py_ssize_t
@@ -142,7 +151,7 @@ class ByPosition(Split):
         part: Part
         k: cython.Py_ssize_t
         end: cython.Py_ssize_t
-        out: bytearray = bytearray(_head_size(self.keys) + size)
+        out: object = _buffer(_head_size(self.keys) + size)
         at: cython.Py_ssize_t = _put_head(out, self.keys)
         for k in range(self.keys):
             part = cython.cast(Part, by_shard[shards[2 * k] | (shards[2 * k + 1] << 8)])
@@ -151,7 +160,7 @@ class ByPosition(Split):
                 return session.misfit(part.shard)
             at = _copy(out, at, part.reply, part.cursor, end)
             part.cursor = end
-        return bytes(out)
+        return _finished(out)
 
     def reduce_partly(self, replies: list, session: Session) -> bytes:
         """Some part failed: what then happens is the instance's policy."""
@@ -183,6 +192,12 @@ class ByPosition(Split):
 class Sum(Split):
     """DEL, UNLINK, TOUCH, EXISTS: how many in all."""
 
+    @cython.cfunc
+    def fresh(self) -> Split:
+        split: Sum = Sum.__new__(Sum)
+        split.words_per_key = 1
+        return split
+
     @cython.ccall
     def reduce(self, replies: list, session: Session) -> bytes:
         total: cython.Py_ssize_t = 0
@@ -200,6 +215,12 @@ class Sum(Split):
 class AllOk(Split):
     """MSET: OK when every shard said so."""
 
+    @cython.cfunc
+    def fresh(self) -> Split:
+        split: AllOk = AllOk.__new__(AllOk)
+        split.words_per_key = 2
+        return split
+
     @cython.ccall
     def reduce(self, replies: list, session: Session) -> bytes:
         failure = self.failure(replies, session)
@@ -211,7 +232,8 @@ class AllOk(Split):
         return b"+OK\r\n"
 
 
-SPLITS = {"by_position": (ByPosition, 1), "sum": (Sum, 1), "all_ok": (AllOk, 2)}
+# By the name of the reducer in the command table; `fresh` makes one for a request.
+SPLITS = {"by_position": ByPosition(), "sum": Sum(), "all_ok": AllOk()}
 
 
 @cython.cfunc
@@ -277,9 +299,13 @@ def _head_size(count: cython.Py_ssize_t) -> cython.Py_ssize_t:
 
 @cython.cfunc
 @cython.inline
-def _put_head(out: bytearray, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
+def _put_head(out: object, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """Write the head of an array at the front; the index after it."""
-    p: cython.p_uchar = out
+    if cython.compiled:
+        filled: bytes = cython.cast(bytes, out)
+        p: cython.p_uchar = filled
+    else:
+        p = out
     size: cython.Py_ssize_t = _head_size(count)
     i: cython.Py_ssize_t = size - 3
     p[0] = 42
@@ -294,11 +320,39 @@ def _put_head(out: bytearray, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
 
 @cython.cfunc
 @cython.inline
-def _copy(out: bytearray, at: cython.Py_ssize_t, data: bytes, start: cython.Py_ssize_t,
+def _zeros(size: cython.Py_ssize_t) -> bytearray:
+    """A bytearray; compiled without the call of its type, and without the zeros."""
+    if cython.compiled:
+        return PyByteArray_FromStringAndSize(cython.NULL, size)  # noqa: F821
+    else:
+        return bytearray(size)
+
+
+@cython.cfunc
+@cython.inline
+def _buffer(size: cython.Py_ssize_t) -> object:
+    """Something to fill with exactly so many bytes: compiled, a bytes object that nobody else has seen yet."""
+    if cython.compiled:
+        return PyBytes_FromStringAndSize(cython.NULL, size)  # noqa: F821
+    else:
+        return bytearray(size)
+
+
+@cython.cfunc
+@cython.inline
+def _finished(out: object) -> bytes:
+    """The bytes of a filled buffer."""
+    return cython.cast(bytes, out) if cython.compiled else bytes(out)
+
+
+@cython.cfunc
+@cython.inline
+def _copy(out: object, at: cython.Py_ssize_t, data: bytes, start: cython.Py_ssize_t,
           end: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """Copy data[start:end] to out[at:]; the index after it."""
     if cython.compiled:
-        to: cython.p_uchar = out
+        filled: bytes = cython.cast(bytes, out)
+        to: cython.p_uchar = filled
         source: cython.p_uchar = data
         memcpy(to + at, source + start, end - start)  # noqa: F821
     else:

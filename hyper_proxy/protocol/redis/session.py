@@ -165,11 +165,11 @@ class RedisSession(Session):
     def split(self, command: Command, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t):
         """Several keys: one request for each shard that holds some of them."""
         framer: Framer = self.framer
-        kind, words_per_key = SPLITS[command.reduce]
-        if (framer.argc - 1) % words_per_key:
+        kind: Split = SPLITS[command.reduce]
+        reducer: Split = kind.fresh()
+        if (framer.argc - 1) % reducer.words_per_key:
             self.gather.add(error(b"ERR wrong number of arguments for '%b' command" % command.name))
             return
-        reducer: Split = kind(words_per_key)
         part: Part
         self.tally(command.klass)
         if reducer.cut(buf, framer.args, framer.argc, self.placement):
