@@ -15,7 +15,7 @@ from hyper_proxy.common import log
 from hyper_proxy.common.frames import Message
 from supervisor.children import Children
 from supervisor.current import Current
-from supervisor.fleet import Shed
+from supervisor.fleet import MUTE_GRACE_S, Shed
 from supervisor.loop import Loop
 from supervisor.pipe import Pipe
 from supervisor.slots import HEALTHY_S, backoff_s
@@ -98,7 +98,8 @@ class Attendant:
         verb(answer)
 
     def _mute(self) -> None:
-        self._children.kill(self.pid, signal.SIGKILL)
+        pid = self.pid
+        self._loop.later(MUTE_GRACE_S, lambda: self._children.kill(pid, signal.SIGKILL))
 
     def _gone(self, status: int) -> None:
         if self._pipe is not None:

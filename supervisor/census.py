@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hyper_proxy.common.frames import Message
+from hyper_proxy.stats.merge import merge, retire
 from supervisor.fleet import Fleet
 from supervisor.loop import Loop, Timer
 from supervisor.slots import LIVE, Slot, SlotState
@@ -77,6 +78,7 @@ class Census:
                     "beat_age_s": round((now_ns - beat_ns) / 1e9, 3) if beat_ns else None,
                     "loop_lag_s": slot.cell.get("lag_us") / 1e6,
                 }
+                | slot.snapshot.get("worker", {})
             )
         return rows
 
@@ -103,8 +105,6 @@ class Census:
 
     def _bury(self, slot: Slot) -> None:
         if slot.snapshot:
-            from hyper_proxy.stats.merge import merge, retire
-
             # Counters live on, gauges (clients, queues) die with the worker.
             self.retired = merge([self.retired, retire(slot.snapshot)])
         for number in list(self._pulls):

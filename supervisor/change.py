@@ -10,25 +10,42 @@ from hyper_proxy.config.model import Config
 
 @dataclass(frozen=True, slots=True)
 class ColdSetting:
-    """A setting that is fixed when the master starts: its key, its value in a configuration, and why it is fixed."""
+    """A setting that is fixed when the master starts: its key, its value as written and as it works, and why it is
+    fixed."""
 
     key: tuple[str, str]
-    value: Callable[[Config], object]
+    written: Callable[[Config], object]
+    works: Callable[[Config], object]
     reason: str
+
+    def differs(self, old: Config, new: Config) -> bool:
+        """0 workers may mean the same as 4, and may mean something else than it did at the start; neither is a
+        change."""
+        return self.written(old) != self.written(new) and self.works(old) != self.works(new)
 
 
 COLD: tuple[ColdSetting, ...] = (
-    ColdSetting(("proxy", "workers"), lambda config: config.worker_count, "each worker has its own listening sockets"),
-    ColdSetting(("admin", "listen"), lambda config: config.admin.address, "the sidecar keeps its socket"),
+    ColdSetting(
+        ("proxy", "workers"),
+        lambda config: config.workers,
+        lambda config: config.worker_count,
+        "each worker has its own listening sockets",
+    ),
+    ColdSetting(
+        ("admin", "listen"),
+        lambda config: config.admin.address,
+        lambda config: config.admin.address,
+        "the sidecar keeps its socket",
+    ),
 )
 
 
 def cold_changes(old: Config, new: Config) -> list[tuple[tuple[str, str], str]]:
     """The cold settings that differ, each with a sentence for the operator."""
     return [
-        (row.key, f"{row.value(old)} is in force, {row.value(new)} is written: needs a restart, since {row.reason}")
+        (row.key, f"{row.written(old)} is in force, {row.written(new)} needs a restart: {row.reason}")
         for row in COLD
-        if row.value(old) != row.value(new)
+        if row.differs(old, new)
     ]
 
 

@@ -29,10 +29,14 @@ class Current:
         """The listeners of one slot."""
         return [(wish, self.listeners[address].of(slot)) for address, wish in wanted(self.config).items()]
 
-    def close(self) -> None:
-        """Closes all listeners for good."""
+    def close_listeners(self) -> None:
+        """Closes the clients' listeners for good; each worker still has its own descriptor and the queue behind it."""
         for listener in self.listeners.values():
             listener.close()
+
+    def close(self) -> None:
+        """Closes everything for good."""
+        self.close_listeners()
         self.admin.close()
 
     def close_in_child(self, keep: frozenset[socket.socket]) -> None:

@@ -25,6 +25,9 @@ from supervisor.spawn import explain_exit
 # Importing and building takes well below a second; a worker that needs this long hangs.
 BOOT_TIMEOUT_S = 30.0
 
+# From the end of a worker's pipe to the end of the worker.
+MUTE_GRACE_S = 1.0
+
 EnterWorker = Callable[[Birth, Config], int]
 """Lives a worker's life in the forked child; returns the exit code."""
 
@@ -59,6 +62,10 @@ class Fleet:
     def live(self) -> list[Slot]:
         """The slots that have a worker."""
         return [slot for slot in self.slots if slot.live]
+
+    def members(self) -> list[Slot]:
+        """The slots whose worker serves or is about to: those that take part in a reload."""
+        return [slot for slot in self.slots if slot.state in (SlotState.BOOTING, SlotState.READY)]
 
     def kill(self, slot: Slot, why: str) -> None:
         """Ends a worker that can't be talked to; its successor comes by itself."""
@@ -147,8 +154,8 @@ class Fleet:
             self.kill(slot, slot.boot_error)
 
     def _mute(self, slot: Slot, pid: int) -> None:
-        # A worker closes its pipe only by ending; if it has not ended, nothing can be said to it any more.
-        self._children.kill(pid, signal.SIGKILL)
+        # A worker closes its pipe only by ending; if it does not end, nothing can be said to it any more.
+        self._loop.later(MUTE_GRACE_S, lambda: self._children.kill(pid, signal.SIGKILL))
 
     def _gone(self, slot: Slot, status: int) -> None:
         if slot.pipe is not None:

@@ -29,7 +29,7 @@ from supervisor.validate import Judgement, Validation
 from supervisor.verdict import Verdict
 
 # A commit is one assignment in the worker; one that has not answered by then hangs and is replaced.
-COMMIT_TIMEOUT_S = 5.0
+COMMIT_TIMEOUT_S = 3.0
 
 Reply = Callable[[Verdict], None]
 
@@ -135,9 +135,10 @@ class Reloader:
         self._number += 1
         transaction = _Transaction(self._number, config, judgement, added)
         self._transaction = transaction
-        for slot in self._fleet.live():
+        for slot in self._fleet.members():
             transaction.waiting.add(slot.index)
             self._send_prepare(slot, transaction)
+        log.info("reload.preparing", generation=current.generation + 1, workers=len(transaction.waiting))
         transaction.timer = self._loop.later(current.config.prepare_timeout_s, self._expired)
         self._advance()
 
@@ -201,11 +202,11 @@ class Reloader:
 
     def _commit(self, transaction: _Transaction) -> None:
         _cancel(transaction.timer)
-        stragglers = [slot for slot in self._fleet.live() if slot.index not in transaction.agreed]
+        stragglers = [slot for slot in self._fleet.members() if slot.index not in transaction.agreed]
         for slot in stragglers:
             self._send_prepare(slot, transaction)
         transaction.committing = True
-        for slot in self._fleet.live():
+        for slot in self._fleet.members():
             transaction.waiting.add(slot.index)
             self._fleet.send(slot, {"type": "commit", "id": transaction.number})
         self._replace(transaction)
@@ -248,7 +249,7 @@ class Reloader:
             return
         _cancel(transaction.timer)
         self._transaction = None
-        for slot in self._fleet.live():
+        for slot in self._fleet.members():
             self._fleet.send(slot, {"type": "abort", "id": transaction.number})
         for listener in transaction.added.values():
             listener.close()

@@ -38,10 +38,9 @@ SIGNALS: tuple[SignalRow, ...] = (
     SignalRow(signal.SIGTTOU, IGNORE, "ignored"),
 )
 
-# A child keeps ignoring what an operator means for the master when he signals a whole group (pkill -HUP, Ctrl-C).
-# TERM is left to each child: alone it drains and is replaced. SIGCHLD goes back to the default, since libraries rely
-# on it.
-_CHILD_DEFAULT = frozenset({signal.SIGCHLD, signal.SIGTERM})
+# A child ignores what is meant for the master when a whole group is signalled (pkill -HUP, Ctrl-C, TERM by a process
+# manager): it is told through its pipe. SIGCHLD goes back to the default, since libraries rely on it.
+_CHILD_DEFAULT = frozenset({signal.SIGCHLD})
 
 HANDLED = frozenset(row.number for row in SIGNALS)
 

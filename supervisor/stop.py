@@ -54,6 +54,8 @@ class Stopper:
             if slot.state is not SlotState.BOOTING:
                 slot.state = SlotState.DRAINING
                 self._fleet.send(slot, {"type": "drain", "seconds": seconds})
+        # New clients are refused at once instead of waiting in a queue that nobody will empty.
+        self._current.close_listeners()
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.later(seconds + GRACE_S, self._expired)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import faulthandler
 import os
-import signal
-import socket
 import sys
+import time
 from collections.abc import Callable
+from typing import Any
 
 import gevent
 import setproctitle
@@ -26,7 +26,7 @@ from hyper_proxy.config.model import Config
 from workers.heartbeat import Heartbeat
 from workers.log_writer import QueueSink
 from workers.pipe import MasterPipe
-from workers.port import BuildEngine, EnginePort
+from workers.port import BuildEngine, EnginePort, adopt
 from workers.switch import Switch
 
 EXIT_OK = 0
@@ -55,30 +55,30 @@ class Life:
         self._spawn(self._sink.write_all)
         self._spawn(self._pipe.write_all)
         self._pipe.send({"type": "hello", "slot": self._birth.slot, "pid": os.getpid(), "generation": self._generation})
-        engine = self._boot(build)
-        self._serve(engine)
+        engine, switch = self._boot(build)
+        self._serve(engine, switch)
         code = self._end.get()
         self._show_state("ending")
-        self._pipe.send({"type": "gone", "data": engine.snapshot()})
+        self._pipe.send({"type": "gone", "data": _count(engine)})
         self._pipe.flush(FAREWELL_S)
         self._sink.flush(FAREWELL_S)
         return int(code)
 
-    def _boot(self, build: BuildEngine) -> EnginePort:
+    def _boot(self, build: BuildEngine) -> tuple[EnginePort, Switch]:
         """Builds the engine and serves; tells the master why when that fails, and lets the error end the process."""
         try:
             engine = build(self._config, self._birth.slot)
+            switch = Switch(engine, self._pipe.take_fd, self._pipe.send, self._committed)
             for listener in self._birth.listeners:
-                engine.serve(listener.instance, socket.socket(fileno=listener.fd))
+                switch.serve(listener.instance, listener.address, adopt(listener.fd))
         finally:
             error = sys.exception()
             if error is not None:
                 self._pipe.send({"type": "failed", "error": f"{type(error).__name__}: {error}"})
                 self._pipe.flush(FAREWELL_S)
-        return engine
+        return engine, switch
 
-    def _serve(self, engine: EnginePort) -> None:
-        switch = Switch(engine, self._pipe.take_fd, self._pipe.send, self._committed)
+    def _serve(self, engine: EnginePort, switch: Switch) -> None:
         routes: dict[str, Callable[[Message], None]] = {
             "snapshot": lambda message: self._push(engine, message["id"]),
             "listener": switch.listener,
@@ -88,7 +88,6 @@ class Life:
             "drain": lambda message: self._drain(engine, message["seconds"]),
             "reopen_logs": lambda message: self._reopen_log(),
         }
-        gevent.signal_handler(signal.SIGTERM, lambda: self._drain(engine, self._config.drain_timeout_s))
         self._spawn(Heartbeat(self._birth.cell, lambda: self._push(engine, 0)).run)
         self._spawn(lambda: self._listen(routes))
         addresses = [listener.address for listener in self._birth.listeners]
@@ -100,7 +99,7 @@ class Life:
         self._finish(EXIT_FAILED)  # The master is gone.
 
     def _push(self, engine: EnginePort, number: int) -> None:
-        self._pipe.send({"type": "snapshot", "id": number, "data": engine.snapshot()})
+        self._pipe.send({"type": "snapshot", "id": number, "data": _count(engine)})
 
     def _committed(self, config: Config, generation: int) -> None:
         self._config, self._generation = config, generation
@@ -145,3 +144,10 @@ class Life:
     def _finish(self, code: int) -> None:
         if not self._end.ready():
             self._end.set(code)
+
+
+def _count(engine: EnginePort) -> dict[str, Any]:
+    """The engine's counters, and what the process has used."""
+    snapshot = engine.snapshot()
+    snapshot.setdefault("worker", {})["cpu_seconds"] = time.process_time()
+    return snapshot

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 from collections import deque
 from collections.abc import Callable
 
+from gevent import socket
 from gevent.event import Event
 
 from hyper_proxy.common.frames import FrameReader, Message, encode_frame

@@ -5,25 +5,25 @@ from __future__ import annotations
 import socket
 from typing import Any, Protocol
 
-from hyper_proxy.config.model import Config
+from hyper_proxy.config.model import Config, format_address
 
 
 class EnginePort(Protocol):
     """The layers of hyper_proxy behind one object. Every method runs in a greenlet of the worker."""
 
-    def serve(self, instance_name: str, sock: socket.socket) -> None:
+    def serve(self, instance_name: str, sock: socket.socket, /) -> None:
         """Starts accepting on a bound, listening, non-blocking socket, which is the engine's from now on."""
 
-    def close(self, instance_name: str, address: str) -> None:
+    def close(self, instance_name: str, address: str, /) -> None:
         """Stops accepting there and closes the listening socket."""
 
-    def prepare(self, config: Config) -> object:
+    def prepare(self, config: Config, /) -> Any:
         """Builds what a new configuration needs, beside what serves. Raises HyperProxyError when it can't."""
 
-    def commit(self, prepared: object) -> None:
+    def commit(self, prepared: Any, /) -> None:
         """Lets what was prepared serve from the next request on; does not yield."""
 
-    def drain(self, seconds: float) -> None:
+    def drain(self, seconds: float, /) -> None:
         """Stops accepting and lets requests finish; returns when no client is left or the time is up."""
 
     def snapshot(self) -> dict[str, Any]:
@@ -33,4 +33,17 @@ class EnginePort(Protocol):
 class BuildEngine(Protocol):
     """Makes an engine that serves nothing yet."""
 
-    def __call__(self, config: Config, slot: int) -> EnginePort: ...
+    def __call__(self, config: Config, slot: int, /) -> EnginePort: ...
+
+
+def adopt(fd: int) -> socket.socket:
+    """A listening socket that was inherited or sent, as the engine wants it."""
+    sock = socket.socket(fileno=fd)
+    sock.setblocking(False)
+    return sock
+
+
+def bound_address(sock: socket.socket) -> str:
+    """Where it really listens: by this address the engine knows it."""
+    name = sock.getsockname()
+    return format_address("", 0, name) if isinstance(name, str) else format_address(name[0], name[1], "")

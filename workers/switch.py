@@ -16,7 +16,7 @@ from typing import Any
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.common.frames import Message
 from hyper_proxy.config.model import Config
-from workers.port import EnginePort
+from workers.port import EnginePort, adopt, bound_address
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class _Offer:
     """What has arrived of a transaction: new listeners, then what was prepared, and what to close when it commits."""
 
     number: int
-    listeners: list[tuple[str, socket.socket]] = field(default_factory=list)
+    listeners: list[tuple[str, str, socket.socket]] = field(default_factory=list)
     config: Config | None = None
     generation: int = 0
     prepared: object = None
@@ -46,12 +46,17 @@ class Switch:
         self._answer = answer
         self._committed = committed
         self._offer: _Offer | None = None
+        self._bound: dict[tuple[str, str], str] = {}
+
+    def serve(self, instance: str, address: str, sock: socket.socket) -> None:
+        """Lets the engine accept on a listener of the configuration, whose address may be a name ("localhost:6380")."""
+        self._bound[instance, address] = bound_address(sock)
+        self._engine.serve(instance, sock)
 
     def listener(self, message: Message) -> None:
         """A new listening socket, to be served from the commit on."""
-        sock = socket.socket(fileno=self._take_fd())
-        sock.setblocking(False)
-        self._of(message).listeners.append((message["instance"], sock))
+        sock = adopt(self._take_fd())
+        self._of(message).listeners.append((message["instance"], message["address"], sock))
 
     def prepare(self, message: Message) -> None:
         """Builds the new configuration; answers whether that worked."""
@@ -75,9 +80,9 @@ class Switch:
         self._offer = None
         self._engine.commit(offer.prepared)
         for instance, address in offer.close:
-            self._engine.close(instance, address)
-        for instance, sock in offer.listeners:
-            self._engine.serve(instance, sock)
+            self._engine.close(instance, self._bound.pop((instance, address)))
+        for instance, address, sock in offer.listeners:
+            self.serve(instance, address, sock)
         self._committed(offer.config, offer.generation)
         self._answer({"type": "committed", "id": offer.number, "generation": offer.generation})
 
@@ -93,6 +98,6 @@ class Switch:
 
     def _forget(self) -> None:
         if self._offer is not None:
-            for _, sock in self._offer.listeners:
+            for _, _, sock in self._offer.listeners:
                 sock.close()
             self._offer = None

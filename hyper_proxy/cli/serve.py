@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
 from hyper_proxy.common.birth import Birth
-from hyper_proxy.config.load import embedded_default, load
+from hyper_proxy.common.errors import ConfigError
+from hyper_proxy.config.load import embedded_default, inspect
 from hyper_proxy.config.model import Config
 from supervisor.master import Crew
 from supervisor.master import run as run_master
@@ -36,11 +38,21 @@ def run(arguments: argparse.Namespace) -> int:
     crew = Crew(worker=enter_worker, sidecar=enter_sidecar)
     if arguments.config is None:
         folder = Path(arguments.data) if arguments.data else default_data_folder()
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            print(
+                f"hyper-proxy: cannot make the data folder {folder}: {error.strerror}; use --data DIR", file=sys.stderr
+            )
+            return os.EX_OSERR
         return run_master(embedded_default(str(folder)), "", crew)
-    path = os.path.abspath(arguments.config)
-    digest = digest_of(path)
-    return run_master(load(path), digest, crew)
+    digest = digest_of(arguments.config)
+    config, findings = inspect(arguments.config)
+    if config is None:
+        raise ConfigError(findings)
+    for finding in findings:
+        print(finding, file=sys.stderr)
+    return run_master(config, digest, crew)
 
 
 def default_data_folder() -> Path:

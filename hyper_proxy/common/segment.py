@@ -18,7 +18,6 @@ WORDS: dict[str, int] = {
     "beat_ns": 0,  # CLOCK_MONOTONIC of the last heartbeat: the same clock in every process of the machine
     "lag_us": 1,  # the worst lateness of a heartbeat in the last second
     "generation": 2,  # of the configuration that serves
-    "connections": 3,  # clients connected now
 }
 
 _MAX_WORD = (1 << 64) - 1

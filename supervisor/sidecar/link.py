@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import socket
 from collections.abc import Callable
 from typing import Any
 
+from gevent import socket
 from gevent.event import AsyncResult
 from gevent.lock import Semaphore
 

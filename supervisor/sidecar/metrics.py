@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from hyper_proxy.stats.prometheus import families
 from supervisor.sidecar.report import stats_report
 
 
@@ -26,8 +27,6 @@ class _Snapshot(Collector):
         self._report = report
 
     def collect(self) -> Iterable[Metric]:
-        from hyper_proxy.stats.prometheus import families
-
         yield from families(self._report)
         yield from _config_families(self._report["config"])
 

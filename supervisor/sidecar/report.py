@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from hyper_proxy.stats.merge import merge
+
 SCHEMA = 1
 
 
 def stats_report(answer: dict[str, Any]) -> dict[str, Any]:
     """The document of GET /stats from the master's answer to "stats"."""
-    from hyper_proxy.stats.merge import merge
-
-    retired = [answer["retired"]] if answer["retired"] else []
-    merged = merge([*retired, *answer["snapshots"]])
+    merged = merge([answer["retired"], *answer["snapshots"]])
     return {
         "schema": SCHEMA,
         "master": answer["master"],

@@ -1,0 +1,142 @@
+"""`hyper-proxy serve` with a tiny engine in its workers, whose faults the names of the instances ask for.
+
+It answers a line with "SLOT PID DRAIN_TIMEOUT INSTANCE"; "wait PATH" answers only when the file exists. An instance
+named
+
+    fail-boot   lets every worker fail at its birth
+    refuse-1    lets worker 1 refuse to prepare
+    mute-1      lets worker 1 never answer a prepare
+    stick-1     lets worker 1 hang in its commit
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from typing import Any
+
+from hyper_proxy.cli import main, serve
+from hyper_proxy.common.birth import Birth
+from hyper_proxy.common.errors import HyperProxyError
+from hyper_proxy.config.model import Config
+
+COMMAND = [sys.executable, "-m", "tests.supervisor.standin"]
+
+
+def enter_worker(birth: Birth, config: Config) -> int:
+    """Takes the place of the real one."""
+    from gevent import monkey
+
+    monkey.patch_all()
+
+    from workers.life import Life
+
+    return Life(birth, config).run(StandIn)
+
+
+class StandIn:
+    """An engine that knows its configuration and little else."""
+
+    def __init__(self, config: Config, slot: int) -> None:
+        self.config = config
+        self.slot = slot
+        self.listeners: dict[tuple[str, str], socket.socket] = {}
+        self.idle: set[socket.socket] = set()
+        self.clients = 0
+        self.accepted = 0
+        self.draining = False
+        if self._told("fail-boot"):
+            raise HyperProxyError("told to fail at boot")
+
+    def _told(self, fault: str, config: Config | None = None) -> bool:
+        return (config or self.config).instance(fault) is not None
+
+    def serve(self, instance: str, sock: socket.socket) -> None:
+        """Accepts for ever."""
+        import gevent
+
+        from workers.port import bound_address
+
+        sock.setblocking(True)
+        self.listeners[instance, bound_address(sock)] = sock
+        gevent.spawn(self._accept, instance, sock)
+
+    def _accept(self, instance: str, sock: socket.socket) -> None:
+        import gevent
+
+        while True:
+            try:
+                client, _ = sock.accept()
+            except OSError:
+                return
+            self.clients += 1
+            self.accepted += 1
+            gevent.spawn(self._talk, instance, client)
+
+    def _talk(self, instance: str, client: socket.socket) -> None:
+        with client, client.makefile("rwb") as stream:
+            while not self.draining:
+                self.idle.add(client)
+                try:
+                    line = stream.readline().split()
+                except OSError:
+                    break
+                finally:
+                    self.idle.discard(client)
+                if not line:
+                    break
+                self._wait(line)
+                stream.write(f"{self.slot} {os.getpid()} {self.config.drain_timeout_s:g} {instance}\n".encode())
+                stream.flush()
+        self.clients -= 1
+
+    def _wait(self, line: list[bytes]) -> None:
+        import gevent
+
+        while line[0] == b"wait" and not os.path.exists(line[1]):
+            gevent.sleep(0.01)
+
+    def close(self, instance: str, address: str) -> None:
+        """Stops accepting."""
+        self.listeners.pop((instance, address)).close()
+
+    def prepare(self, config: Config) -> Config:
+        """Refuses or hangs when told to."""
+        import gevent
+
+        if self._told(f"refuse-{self.slot}", config):
+            raise HyperProxyError("told to refuse")
+        if self._told(f"mute-{self.slot}", config):
+            gevent.sleep(60)
+        return config
+
+    def commit(self, prepared: Any) -> None:
+        """Takes the configuration, or hangs when told to."""
+        import gevent
+
+        if self._told(f"stick-{self.slot}", prepared):
+            gevent.sleep(60)
+        self.config = prepared
+
+    def drain(self, seconds: float) -> None:
+        """Closes who is idle, waits for the others."""
+        import gevent
+
+        self.draining = True
+        for sock in self.listeners.values():
+            sock.close()
+        for client in self.idle:
+            client.shutdown(socket.SHUT_RD)
+        with gevent.Timeout(seconds, False):
+            while self.clients:
+                gevent.sleep(0.01)
+
+    def snapshot(self) -> dict[str, Any]:
+        """In the form that hyper_proxy.stats merges."""
+        return {"worker": {"connections": self.clients}, "instances": {"a": {"accepted": self.accepted}}}
+
+
+if __name__ == "__main__":
+    serve.enter_worker = enter_worker
+    sys.exit(main.main())

@@ -1,0 +1,36 @@
+"""The history of a slot."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+from hyper_proxy.common.segment import Segment
+from supervisor.loop import Loop
+from supervisor.pipe import Pipe
+from supervisor.slots import BACKOFF_MAX_S, HEALTHY_S, Slot, SlotState, backoff_s
+
+
+def test_the_pause_doubles_up_to_its_limit() -> None:
+    assert [backoff_s(failures) for failures in range(4)] == [0.1, 0.2, 0.4, 0.8]
+    assert backoff_s(9) == BACKOFF_MAX_S == backoff_s(10**6)
+
+
+def test_a_healthy_life_makes_the_pause_short_again() -> None:
+    ours, theirs = socket.socketpair()
+    loop = Loop()
+    pipe = Pipe(loop, ours, lambda message: None, lambda: None)
+    slot = Slot(0, Segment(1).cells[0])
+    slot.note_birth(1, pipe, 1)
+    assert slot.note_death("exit code 1") == 0.1
+    slot.note_birth(2, pipe, 1)
+    assert slot.note_death("exit code 1") == 0.2
+    slot.note_birth(3, pipe, 1)
+    slot.born_at_s = time.monotonic() - HEALTHY_S
+    assert slot.note_death("signal KILL") == 0.1
+    assert slot.state is SlotState.WAITING
+    assert not slot.live
+    assert (slot.births, slot.last_exit) == (3, "signal KILL")
+    pipe.close()
+    theirs.close()
+    loop.close()

@@ -1,0 +1,142 @@
+"""How a fleet starts, and how it refuses to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.kit.fleet import COMMAND, ROOT, Fleet
+from tests.kit.ports import free_port
+from tests.supervisor.conftest import StandInFleet, StartStandIn, ask, config_text
+
+
+def ended(fleet: Fleet) -> int:
+    """The exit status of a fleet that ends by itself."""
+    return fleet.process.wait(15)
+
+
+def test_each_worker_serves_its_share_of_one_port(start_standin: StartStandIn) -> None:
+    fleet = start_standin(workers=2)
+    seen = {ask(fleet.port)[0] for _ in range(40)}
+    assert seen == {"0", "1"}
+
+
+def test_a_unix_path_is_served_and_removed_at_the_end(start_standin: StartStandIn, tmp_path: Path) -> None:
+    path = tmp_path / "proxy.sock"
+    fleet = start_standin(listen=(f"unix:{path}",))
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(path))
+        client.sendall(b"hello\n")
+        assert client.recv(100).split()[3] == b"a"
+    assert fleet.stop() == 0
+    assert not path.exists()
+
+
+def test_a_stale_socket_file_is_replaced_but_a_living_one_is_not(start_standin: StartStandIn, tmp_path: Path) -> None:
+    path = tmp_path / "proxy.sock"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(path))
+    first = start_standin(listen=(f"unix:{path}",))
+    second = start_standin(ready=False, listen=(f"unix:{path}",))
+    assert ended(second) == 71
+    assert f"cannot listen on unix:{path}" in second.read_log()
+    assert ask(first.port)[3] == "a"
+    assert path.exists()
+
+
+def test_a_bad_file_ends_with_78_and_every_finding(tmp_path: Path) -> None:
+    text = config_text(free_port()).replace("workers", "wrokers").replace('"redis"', '"rediss"')
+    fleet = Fleet(text, tmp_path, ready=False)
+    assert ended(fleet) == 78
+    errors = [line for line in fleet.read_log().splitlines() if ": error: " in line]
+    assert len(errors) >= 3
+    assert f"{fleet.file}:2: error:" in errors[0]
+    assert "did you mean 'workers'" in errors[0]
+
+
+def test_a_missing_file_ends_with_78(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.toml"
+    done = subprocess.run([*COMMAND, "serve", "-c", str(missing)], cwd=ROOT, capture_output=True, text=True, timeout=15)
+    assert done.returncode == 78
+    assert f"{missing}:1: error: HP101" in done.stderr
+
+
+def test_a_port_in_use_ends_with_71_and_names_port_and_key(start_standin: StartStandIn, tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        fleet = StandInFleet(tmp_path, port, config_text(port), ready=False)
+        assert ended(fleet) == 71
+    log = fleet.read_log()
+    assert f"127.0.0.1:{port}" in log
+    assert "in use" in log
+    assert "instance[0].listen[0]" in log
+
+
+def test_two_fleets_of_one_user_do_not_share_a_port_in_silence(start_standin: StartStandIn, tmp_path: Path) -> None:
+    first = start_standin()
+    second = StandInFleet(tmp_path, first.port, config_text(first.port), ready=False)
+    assert ended(second) == 71
+
+
+def test_the_admin_port_in_use_ends_with_71(start_standin: StartStandIn, tmp_path: Path) -> None:
+    first = start_standin()
+    text = config_text(free_port()) + f'\n[admin]\nlisten = "127.0.0.1:{first.admin_port}"\n'
+    second = StandInFleet(tmp_path, 0, text, ready=False)
+    assert ended(second) == 71
+    assert "admin.listen" in second.read_log()
+
+
+def test_no_worker_that_can_start_ends_with_3_and_the_error(start_standin: StartStandIn) -> None:
+    fleet = start_standin(ready=False, instance="fail-boot")
+    assert ended(fleet) == 3
+    assert fleet.log_contains("hyper-proxy: no worker could start: HyperProxyError: told to fail at boot")
+
+
+def test_the_master_is_tiny(start_standin: StartStandIn) -> None:
+    fleet = start_standin()
+    master = psutil.Process(fleet.process.pid)
+    assert master.num_threads() == 1
+    loaded = Path(f"/proc/{master.pid}/maps").read_text()
+    for foreign in ("gevent", "greenlet", "_ssl", "markupsafe"):
+        assert foreign not in loaded, foreign
+    workers = [psutil.Process(pid) for pid in fleet.worker_pids()]
+    assert all("gevent" in Path(f"/proc/{worker.pid}/maps").read_text() for worker in workers)
+
+
+def test_no_child_holds_what_is_not_its_own(start_standin: StartStandIn) -> None:
+    """Each worker: its own listener, pipe, log, and the descriptors of its event loop; nobody else's."""
+    fleet = start_standin(workers=2)
+    listening = {
+        process.pid: [c for c in process.net_connections() if c.status == psutil.CONN_LISTEN]
+        for process in fleet.tree()
+    }
+    pids = fleet.worker_pids()
+    assert [len(listening[pid]) for pid in pids] == [1, 1]
+    assert len(listening[fleet.process.pid]) == 3
+
+
+def test_processes_say_what_they_are(start_standin: StartStandIn) -> None:
+    fleet = start_standin(workers=1)
+    titles = sorted(" ".join(process.cmdline()).rstrip() for process in fleet.tree())
+    assert titles[0] == f"hyper-proxy: master {fleet.file}"
+    assert titles[1] == "hyper-proxy: sidecar"
+    assert titles[2] == "hyper-proxy: worker 0 gen 1 ready"
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGUSR2, signal.SIGWINCH, signal.SIGTERM])
+def test_children_ignore_the_operators_signals(start_standin: StartStandIn, number: int) -> None:
+    fleet = start_standin(workers=1)
+    children = [process.pid for process in fleet.tree()[1:]]
+    for pid in children:
+        os.kill(pid, number)
+    assert ask(fleet.port)[3] == "a"
+    assert fleet.stats()["workers"][0]["restarts"] == 0
+    assert [process.pid for process in fleet.tree()[1:]] == children

@@ -1,0 +1,83 @@
+"""How a fleet ends."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.kit.wait import wait_for
+from tests.supervisor.conftest import Connect, StandInFleet, StartStandIn
+
+
+def ready_status(fleet: StandInFleet) -> int:
+    """What a load balancer sees."""
+    return fleet.http("GET", "/health/ready")[0]
+
+
+def test_term_lets_requests_finish_and_ends_with_0(
+    start_standin: StartStandIn, connect: Connect, tmp_path: Path
+) -> None:
+    fleet = start_standin(workers=1, drain=5)
+    busy, idle = connect(fleet), connect(fleet)
+    idle.ask()
+    busy.send(f"wait {tmp_path / 'now'}")
+    fleet.send_signal(signal.SIGTERM)
+    assert idle.receive() == []
+    assert ready_status(fleet) == 503
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", fleet.port), timeout=5)
+    (tmp_path / "now").touch()
+    assert busy.receive()[0] == "0"
+    assert fleet.process.wait(5) == 0
+
+
+def test_the_drain_ends_at_its_deadline(start_standin: StartStandIn, connect: Connect, tmp_path: Path) -> None:
+    fleet = start_standin(workers=1, drain=1)
+    busy = connect(fleet)
+    busy.send(f"wait {tmp_path / 'never'}")
+    wait_for(lambda: fleet.stats()["workers"][0]["state"] == "ready", "it is asked")
+    started = time.monotonic()
+    fleet.send_signal(signal.SIGTERM)
+    assert fleet.process.wait(5) == 0
+    assert 0.9 <= time.monotonic() - started < 2.5
+
+
+def test_a_second_term_is_fast(start_standin: StartStandIn, connect: Connect, tmp_path: Path) -> None:
+    fleet = start_standin(workers=1, drain=60)
+    busy = connect(fleet)
+    busy.send(f"wait {tmp_path / 'never'}")
+    fleet.send_signal(signal.SIGTERM)
+    fleet.wait_log("fleet.draining")
+    started = time.monotonic()
+    fleet.send_signal(signal.SIGTERM)
+    assert fleet.process.wait(5) == 0
+    assert time.monotonic() - started < 2.5
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT])
+def test_int_and_quit_are_fast_even_when_a_worker_hangs(start_standin: StartStandIn, number: int) -> None:
+    fleet = start_standin(workers=2, drain=60)
+    fleet.kill_worker(0, signal.SIGSTOP)
+    started = time.monotonic()
+    fleet.send_signal(number)
+    assert fleet.process.wait(5) == 0
+    assert time.monotonic() - started < 2.5
+
+
+@pytest.mark.parametrize(("path", "state"), [("/drain", "draining"), ("/stop", "stopping")])
+def test_the_sidecar_passes_the_end_on(start_standin: StartStandIn, path: str, state: str) -> None:
+    fleet = start_standin(workers=1)
+    status, body = fleet.http("POST", path)
+    assert status == 200
+    assert f'"state":"{state}"'.encode() in body
+    assert fleet.process.wait(5) == 0
+
+
+def test_a_fleet_that_is_told_to_stop_while_it_starts_stops(start_standin: StartStandIn) -> None:
+    fleet = start_standin(ready=False)
+    fleet.wait_log("master.started")
+    assert fleet.stop() == 0

@@ -1,0 +1,91 @@
+"""What the supervisor says: verdicts, differences, exits, guards."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import pytest
+
+from hyper_proxy.common.errors import Finding
+from hyper_proxy.config.load import load_text
+from hyper_proxy.config.model import Config
+from supervisor import verdict
+from supervisor.change import cold_changes, summary
+from supervisor.sidecar.guard import refusal
+from supervisor.signals import SIGNALS
+from supervisor.spawn import explain_exit
+from tests.supervisor.conftest import config_text
+
+
+def config(**settings: Any) -> Config:
+    """A configuration that was read."""
+    return load_text(config_text(**{"port": 6380, **settings}), "hyper_proxy.toml")
+
+
+def test_a_verdict_gives_place_and_key_of_the_first_error() -> None:
+    findings = [
+        Finding("a.toml", 2, "warning", "HP401", "instance[0].level[0].hash: a trap"),
+        Finding("a.toml", 4, "error", "HP106", "instance[0].level[1].hash: 'ketma' is no hash"),
+        Finding("a.toml", 9, "error", "HP104", "proxy.wrokers: unknown"),
+    ]
+    result = verdict.found(7, findings)
+    assert (result.file, result.line, result.key, result.generation) == ("a.toml", 4, "instance[0].level[1].hash", 7)
+    assert result.error.count("\n") == 1
+    assert result.invalid
+    assert not result.ok
+
+
+def test_a_finding_about_the_file_as_a_whole_has_no_key() -> None:
+    assert verdict.found(1, [Finding("a.toml", 3, "error", "HP103", "is not valid toml: x")]).key == ""
+
+
+def test_the_summary_says_what_changed() -> None:
+    assert summary(config(), config()) == "instances unchanged; listeners unchanged"
+    assert summary(config(), config(instance="b")) == "1 instance added, 1 instance removed; listeners unchanged"
+    more = summary(config(), config(listen=("127.0.0.1:1", "127.0.0.1:2"), drain=9))
+    assert more == "1 instance changed; 2 listeners added; drain_timeout_s changed"
+
+
+def test_the_number_of_workers_is_cold_only_if_it_differs() -> None:
+    assert cold_changes(config(workers=2), config(workers=2)) == []
+    ((key, text),) = cold_changes(config(workers=2), config(workers=3))
+    assert key == ("proxy", "workers")
+    assert text.startswith("2 is in force, 3 needs a restart")
+    cores = config(workers=0).worker_count
+    assert cold_changes(config(workers=0), config(workers=cores)) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(0, "exit code 0"), (3 << 8, "exit code 3"), (9, "signal KILL (possibly out of memory)"), (11, "signal SEGV")],
+)
+def test_exits_are_put_in_words(status: int, words: str) -> None:
+    assert explain_exit(status) == words
+
+
+def test_every_signal_has_one_row() -> None:
+    numbers = [row.number for row in SIGNALS]
+    assert len(numbers) == len(set(numbers))
+    assert {signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGCHLD} <= set(numbers)
+
+
+@pytest.mark.parametrize(
+    ("method", "host", "origin", "peer", "allowed"),
+    [
+        ("GET", "127.0.0.1:22122", None, "127.0.0.1", True),
+        ("GET", "[::1]:22122", None, "::1", True),
+        ("GET", "localhost", None, "127.0.0.1", True),
+        ("GET", "proxy.example:22122", None, "10.0.0.7", True),
+        ("GET", "evil.example:22122", None, "127.0.0.1", False),
+        ("GET", "", None, "127.0.0.1", False),
+        ("POST", "127.0.0.1:22122", None, "127.0.0.1", True),
+        ("POST", "127.0.0.1:22122", "http://127.0.0.1:22122", "127.0.0.1", True),
+        ("POST", "127.0.0.1:22122", "http://evil.example", "127.0.0.1", False),
+        ("POST", "127.0.0.1:22122", "null", "127.0.0.1", False),
+        ("POST", "10.0.0.1:22122", None, "10.0.0.7", False),
+        ("POST", "localhost", None, None, True),
+    ],
+)
+def test_who_may_ask_the_sidecar(method: str, host: str, origin: str | None, peer: str | None, allowed: bool) -> None:
+    assert (refusal(method, host, origin, peer, "proxy.example") is None) is allowed

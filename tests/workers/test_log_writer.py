@@ -1,0 +1,52 @@
+"""The queue between a worker's log calls and the disk."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import gevent
+
+from hyper_proxy.common.log import LogFile
+from workers.log_writer import MAX_LINES, QueueSink
+
+
+def test_lines_are_written_in_their_order(tmp_path: Path) -> None:
+    sink = QueueSink(LogFile(str(tmp_path / "a.log")))
+    gevent.spawn(sink.write_all)
+    for number in range(1000):
+        sink.put(b"%d\n" % number)
+    assert sink.flush(5)
+    assert (tmp_path / "a.log").read_text().split() == [str(number) for number in range(1000)]
+
+
+def test_what_does_not_fit_is_counted_and_reported(tmp_path: Path) -> None:
+    sink = QueueSink(LogFile(str(tmp_path / "a.log")))
+    for _ in range(MAX_LINES + 7):
+        sink.put(b"line\n")
+    gevent.spawn(sink.write_all)
+    assert sink.flush(5)
+    lines = (tmp_path / "a.log").read_text().splitlines()
+    assert len(lines) == MAX_LINES + 1
+    assert lines[-1].endswith("error log.lost lines=7")
+
+
+def test_another_file_takes_over_between_lines(tmp_path: Path) -> None:
+    first, second = LogFile(str(tmp_path / "a.log")), LogFile(str(tmp_path / "b.log"))
+    sink = QueueSink(first)
+    gevent.spawn(sink.write_all)
+    sink.put(b"one\n")
+    assert sink.flush(5)
+    sink.move_to(second)
+    sink.put(b"two\n")
+    assert sink.flush(5)
+    assert (tmp_path / "a.log").read_text() == "one\n"
+    assert (tmp_path / "b.log").read_text() == "two\n"
+    assert not os.path.exists(f"/proc/self/fd/{first.fd}") or first.fd == second.fd
+
+
+def test_a_disk_that_refuses_does_not_stop_the_worker() -> None:
+    sink = QueueSink(LogFile("/dev/full"))
+    gevent.spawn(sink.write_all)
+    sink.put(b"lost\n")
+    assert sink.flush(5)
