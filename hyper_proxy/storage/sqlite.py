@@ -1,14 +1,9 @@
 """The embedded storage: one SQLite file that all worker processes of an instance share.
 
-                        greenlets of this worker
-                           | work functions, one at a time
-                        the storage's own thread -- one connection -- file.db (WAL) -- other workers
-
-SQLite calls block, so they run in one thread beside the event loop, and other clients go on. A write is one
-IMMEDIATE transaction: it holds the file's write lock from its first read, so a read-change-write is atomic across
-workers. The version of a row is its AUTOINCREMENT row id, which SQLite never gives twice; every Put is a new row, so
-versions grow across workers and restarts. A row whose time is over is invisible at once and removed later, a few
-with every few writes.
+SQLite calls block, so they run in one thread beside the event loop (sqlite_thread.py), and other clients go on. The
+version of a row is its AUTOINCREMENT row id, which SQLite never gives twice; every Put is a new row, so versions
+grow across workers and restarts. A row whose time is over is invisible at once and removed later, a few with every
+few writes.
 
 Format: https://www.sqlite.org/fileformat2.html; `application_id` marks the file as ours, `user_version` is the
 schema's.
@@ -16,29 +11,23 @@ schema's.
 
 from __future__ import annotations
 
-import random
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import gevent
-from gevent.monkey import get_original
-from gevent.threadpool import ThreadPool
 
-from hyper_proxy.common.errors import BackendError, HyperProxyError
+from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import Level
 from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Put, Remove
-
-_sleep = get_original("time", "sleep")  # of the thread; a patched one would make an event loop there
+from hyper_proxy.storage.sqlite_thread import SqliteThread, Work
 
 T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], T]
 
 LOCK_S = 2.0  # the longest wait for the file's lock; a level's timeout.read_ms
 TURN_S = 2.0  # the longest wait for a turn in the thread; a level's timeout.queue_ms
-RETRY_S = 0.002  # the longest pause between two attempts; SQLite's own pauses of up to 100 ms would starve some
 LINGER_S = 10.0  # a released storage is closed so much later: requests that have begun with it still end with it
 SWEEP_EVERY = 16  # writes between two sweeps of expired rows ...
 SWEEP_ROWS = 64  # ... and the most rows of one: four times what can have been written since, so the backlog shrinks
@@ -62,21 +51,6 @@ _COUNT = f"SELECT count(*) FROM item WHERE {_LIVE}"
 _SCAN = f"SELECT version, key FROM item WHERE version > ? AND {_LIVE} ORDER BY version LIMIT ?"
 _SWEEP = "DELETE FROM item WHERE version IN (SELECT version FROM item WHERE expires_at <= ? LIMIT ?)"
 
-# SQLite's primary result codes -> BackendError.kind and what to tell. https://www.sqlite.org/rescode.html
-_FAILURES: dict[int, tuple[str, str]] = {
-    sqlite3.SQLITE_BUSY: ("locked", "another process keeps it locked"),
-    sqlite3.SQLITE_LOCKED: ("locked", "another process keeps it locked"),
-    sqlite3.SQLITE_FULL: ("full", "the disk or the file is full"),
-    sqlite3.SQLITE_CORRUPT: ("broken", "the file is damaged"),
-    sqlite3.SQLITE_NOTADB: ("broken", "the file is not an SQLite database"),
-    sqlite3.SQLITE_CANTOPEN: ("unwritable", "the file cannot be opened"),
-    sqlite3.SQLITE_READONLY: ("unwritable", "the file may not be written"),
-    sqlite3.SQLITE_PERM: ("unwritable", "the file may not be written"),
-    sqlite3.SQLITE_TOOBIG: ("size", "the value is larger than SQLite allows"),
-    sqlite3.SQLITE_IOERR: ("io", "reading or writing the file failed"),
-}
-_OTHER_FAILURE = ("io", "SQLite failed")
-
 
 class SqliteStorage(KeyValue):
     """The key space in the file at `path`, for one worker process: open it after the fork, in the worker."""
@@ -90,8 +64,7 @@ class SqliteStorage(KeyValue):
         self.path = path
         self.lock_s = lock_s
         self.turn_s = turn_s
-        self._pool: ThreadPool | None = None
-        self._connection: sqlite3.Connection | None = None  # touched by the pool's one thread only
+        self._thread: SqliteThread | None = None
         self._writes = 0
 
     @classmethod
@@ -99,13 +72,13 @@ class SqliteStorage(KeyValue):
         """The open storage of a level: `previous` when it is the same. Raises BackendError."""
         file, timeout = level.servers[0].file, level.timeout
         new = cls(instance_name, file, timeout.read_ms / 1000, timeout.queue_ms / 1000)
-        if previous is not None and vars(previous).items() >= new._settings().items():
+        if previous is not None and previous._settings() == new._settings():
             return previous
         new.open()
         return new
 
-    def _settings(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in ("instance_name", "path", "lock_s", "turn_s")}
+    def _settings(self) -> tuple[object, ...]:
+        return self.instance_name, self.path, self.lock_s, self.turn_s
 
     def release(self, successor: KeyValue | None) -> None:
         """No new request comes here; close when those that have begun must have ended."""
@@ -113,120 +86,75 @@ class SqliteStorage(KeyValue):
 
     def open(self) -> None:
         """Open the file, and make it and its folder if absent. Raises BackendError when it can't be used."""
-        self._pool = ThreadPool(1)
-        try:
-            self._call(self._connect)
-        except HyperProxyError:
-            self.close()
-            raise
+        thread = SqliteThread(self.instance_name, self.path, self.lock_s, self.turn_s)
+        thread.start(self._connect, self._prepare)
+        self._thread = thread
 
     def close(self) -> None:
         """Finish what runs, close the file and end the thread. Closing twice is harmless."""
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.spawn(self._disconnect).get()
-            pool.kill()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.stop()
 
     # ---- verbs
 
     def get_many(self, keys: Sequence[bytes]) -> list[Item | None]:
         def work(connection: sqlite3.Connection) -> list[Item | None]:
-            connection.execute("BEGIN")  # one snapshot for all keys
             now = time.time()
-            items = [_read(connection, key, now) for key in keys]
-            connection.execute("COMMIT")
-            return items
+            return [_read(connection, key, now) for key in keys]
 
-        return self._run(work)
+        return self._run(work, writes=False)
 
     def update(self, keys: Sequence[bytes], change: Change[T]) -> tuple[T, tuple[int, ...]]:
         def work(connection: sqlite3.Connection) -> tuple[T, tuple[int, ...]]:
-            connection.execute("BEGIN IMMEDIATE")
             now = time.time()
             edits, result = change([_read(connection, key, now) for key in keys])
             versions = tuple(_apply(connection, key, edit) for key, edit in zip(keys, edits, strict=True))
             self._sweep(connection, now)
-            connection.execute("COMMIT")
             return result, versions
 
-        return self._run(work)
+        return self._run(work, writes=True)
 
     def put_many(self, entries: Sequence[tuple[bytes, Put]]) -> None:
         def work(connection: sqlite3.Connection) -> None:
-            connection.execute("BEGIN IMMEDIATE")
             for key, put in entries:
                 _apply(connection, key, put)
             self._sweep(connection, time.time())
-            connection.execute("COMMIT")
 
-        self._run(work)
+        self._run(work, writes=True)
 
     def count(self) -> int:
-        return self._run(lambda connection: int(connection.execute(_COUNT, (time.time(),)).fetchone()[0]))
+        return self._run(lambda connection: int(connection.execute(_COUNT, (time.time(),)).fetchone()[0]), writes=False)
 
     def scan(self, cursor: int, limit: int) -> tuple[int, list[bytes]]:
         def work(connection: sqlite3.Connection) -> tuple[int, list[bytes]]:
             rows = connection.execute(_SCAN, (cursor, time.time(), limit)).fetchall()
             return (rows[-1][0] if len(rows) == limit else 0), [key for _, key in rows]
 
-        return self._run(work)
+        return self._run(work, writes=False)
 
     def clear(self) -> None:
         def work(connection: sqlite3.Connection) -> None:
             connection.execute("DELETE FROM item")
 
-        self._run(work)
+        self._run(work, writes=True)
+
+    def _run(self, work: Work[T], *, writes: bool) -> T:
+        if self._thread is None:
+            raise self._error("closed", "the storage is closed")
+        return self._thread.run(work, writes=writes)
 
     def _sweep(self, connection: sqlite3.Connection, now: float) -> None:
         self._writes += 1
         if self._writes % SWEEP_EVERY == 0:
             connection.execute(_SWEEP, (now, SWEEP_ROWS))
 
-    # ---- the thread
+    # ---- the file
 
-    def _run(self, work: Work[T]) -> T:
-        def guarded() -> T:
-            connection = self._connection
-            if connection is None:
-                raise self._error("closed", "the storage is closed")
-            return self._attempt(connection, work)
-
-        return self._call(guarded)
-
-    def _call(self, work: Callable[[], T]) -> T:
-        """Run `work` in the thread and wait; a failure comes back as a value, since the pool logs what is raised."""
-        pool = self._pool
-        if pool is None:
-            raise self._error("closed", "the storage is closed")
-        deadline = time.monotonic() + self.turn_s
-
-        def attempt() -> T | HyperProxyError:
-            if time.monotonic() > deadline:
-                return self._error("queue", f"no turn within {self.turn_s:g} s")
-            try:
-                return work()
-            except HyperProxyError as error:
-                return error
-            except sqlite3.Error as error:
-                return self._translate(error)
-            except OSError as error:
-                return self._error("unwritable", str(error))
-
-        outcome = pool.spawn(attempt).get()
-        if isinstance(outcome, HyperProxyError):
-            raise outcome
-        return cast(T, outcome)
-
-    def _connect(self) -> None:
+    def _connect(self) -> sqlite3.Connection:
         Path(self.path).parent.mkdir(parents=True, exist_ok=True)
-        # The pool has one thread, and nothing else touches the connection; the pool may replace that thread, though.
-        connection = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
-        try:
-            self._attempt(connection, self._prepare)
-        except (sqlite3.Error, HyperProxyError):
-            connection.close()
-            raise
-        self._connection = connection
+        # Nothing but the storage's thread touches the connection, which is always the same one while it is open.
+        return sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         connection.execute("BEGIN IMMEDIATE")  # several workers may find the file empty; one makes the tables
@@ -243,29 +171,6 @@ class SqliteStorage(KeyValue):
             raise self._error("broken", f"the file has schema {version}, this program knows {SCHEMA_VERSION}")
         connection.execute("PRAGMA journal_mode = WAL")  # readers beside a writer
         connection.execute("PRAGMA synchronous = NORMAL")
-
-    def _attempt(self, connection: sqlite3.Connection, work: Work[T]) -> T:
-        """Do the work, again and again while another worker has the lock it needs; in the thread."""
-        deadline = time.monotonic() + self.lock_s
-        while True:
-            try:
-                return work(connection)
-            except sqlite3.OperationalError as error:
-                if _primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                    raise
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-            _sleep(random.uniform(0, RETRY_S))
-
-    def _disconnect(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
-    def _translate(self, error: sqlite3.Error) -> BackendError:
-        kind, what = _FAILURES.get(_primary_code(error), _OTHER_FAILURE)
-        return self._error(kind, f"{what} ({error})")
 
     def _error(self, kind: str, detail: str) -> BackendError:
         return BackendError(self.instance_name, self.path, kind, detail)
@@ -285,8 +190,3 @@ def _apply(connection: sqlite3.Connection, key: bytes, edit: Edit) -> int:
     elif isinstance(edit, Remove):
         connection.execute(_REMOVE, (key,))
     return 0
-
-
-def _primary_code(error: sqlite3.Error) -> int:
-    """The low byte of SQLite's extended result code; errors of the Python module itself have none."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
