@@ -51,6 +51,7 @@ class Ring(Placement):
 
     points  (point, owner) in ascending order of the points; of equal points the first in the list wins
     mask    what of the hash is compared: twemproxy and its kin have 32 bits, Envoy 64
+    highest the last point: from above it, keys go round to the first
     starts  for each value of the hash's upper bits, the first point that can be its answer: there are more such values
             than points, so the search ends after a step or two, where a binary search would be guessing at every one
     """
@@ -58,41 +59,45 @@ class Ring(Placement):
     points: cython.ulonglong[::1]
     owners: cython.int[::1]
     starts: cython.int[::1]
-    count: cython.Py_ssize_t
     mask: cython.ulonglong
+    highest: cython.ulonglong
     shift: cython.int
 
     def __init__(
         self, shards: int, hash: Hash | None, hash_tag: bytes, points: list[tuple[int, int]], bits: int = 32
     ) -> None:
         super().__init__(shards, hash, hash_tag)
-        self.points = array("Q", [point for point, _ in points])
-        self.owners = array("i", [owner for _, owner in points])
-        self.count = len(points)
-        self.mask = (1 << bits) - 1
-        spread = min(bits, (POINTS_SPREAD * max(1, self.count)).bit_length())
-        self.shift = bits - spread
         values = [point for point, _ in points]
-        self.starts = array("i", [bisect_left(values, upper << self.shift) for upper in range(1 << spread)])
+        self.points = array("Q", values)
+        self.owners = array("i", [owner for _, owner in points])
+        self.mask = (1 << bits) - 1
+        highest = max(values)
+        self.highest = highest
+        # Not all rings fill their range: 15-bit points, or 31-bit points under 64-bit hashes.
+        self.shift = max(0, highest.bit_length() - (POINTS_SPREAD * len(values)).bit_length())
+        uppers = range((highest >> self.shift) + 1)
+        self.starts = array("i", [bisect_left(values, upper << self.shift) for upper in uppers])
 
     @cython.ccall
     def shard_of(self, value: cython.ulonglong) -> cython.Py_ssize_t:
         """The owner of the place of this hash on the ring."""
         index: cython.Py_ssize_t
         value &= self.mask
+        if value > self.highest:
+            return self.owners[0]
         index = self.starts[cython.cast(cython.Py_ssize_t, value >> self.shift)]
-        while index < self.count and self.points[index] < value:
+        while self.points[index] < value:
             index += 1
-        return self.owners[index if index < self.count else 0]
+        return self.owners[index]
 
     def equal_points(self) -> list[tuple[int, int]]:
         """(first owner, hidden owner) of every point that a second server has too: its keys depend on the sorting."""
         return [
             (self.owners[i - 1], self.owners[i])
-            for i in range(1, self.count)
+            for i in range(1, len(self.points))
             if self.points[i] == self.points[i - 1] and self.owners[i] != self.owners[i - 1]
         ]
 
     def ring(self) -> list[tuple[int, int]]:
         """(point, owner) of the whole ring, in order."""
-        return [(self.points[i], self.owners[i]) for i in range(self.count)]
+        return [(self.points[i], self.owners[i]) for i in range(len(self.points))]

@@ -68,6 +68,15 @@ def equal_points(choice: Choice) -> Iterator[str]:
         )
 
 
+def no_points(choice: Choice) -> Iterator[str]:
+    """A weight so small beside the others that nothing is left of it."""
+    if isinstance(choice.placement, Ring):
+        owners = {owner for _, owner in choice.placement.ring()}
+        for index, server in enumerate(choice.servers):
+            if index not in owners:
+                yield f"the weight of server {full_name(server)} is too small for a single point: it gets no keys"
+
+
 def power_of_two(choice: Choice) -> Iterator[str]:
     """Weibo's range and modrange leave shards uneven otherwise."""
     count = len(choice.servers)
@@ -88,6 +97,7 @@ TRAPS: tuple[Callable[[Choice], Iterator[str]], ...] = (
     few_bits,
     no_alias,
     equal_points,
+    no_points,
     power_of_two,
     unused_weights,
 )

@@ -70,6 +70,7 @@ def test_no_hash_means_the_default_of_the_distribution() -> None:
 BARE = [Server(host="10.0.0.1", port=6379), Server(host="10.0.0.2", port=6379, name="b")]
 SAME = [Server(host="10.0.0.1", port=1, name="a"), Server(host="10.0.0.2", port=1, name="a")]
 HEAVY = [Server(host="10.0.0.1", port=1, name="a", weight=2), Server(host="10.0.0.2", port=1, name="b")]
+GIANT = Server(host="10.0.0.1", port=1, name="c", weight=500)
 
 
 @pytest.mark.parametrize(
@@ -95,6 +96,7 @@ HEAVY = [Server(host="10.0.0.1", port=1, name="a", weight=2), Server(host="10.0.
         ("", "weibo_slotmod", numbered(3), ()),
         ("", "redis_cluster", HEAVY, ("does not look at the weights",)),
         ("", "ketama", HEAVY, ()),
+        ("", "ketama", [*numbered(2), GIANT], ("server node1 is too small", "server node2 is too small")),
     ],
 )
 def test_traps(hash: str, distribution: str, servers: list[Server], told: tuple[str, ...]) -> None:

@@ -172,6 +172,23 @@ def test_what_a_subclass_raises_reaches_the_caller(hashing: ModuleType) -> None:
         hashing.build("", "ketama", "", numbered(3)).__class__(2, hashing.Hash(), b"", [(1, 0)]).locate(b"k", 0, 1)
 
 
+def test_the_ring_is_searched_as_its_definition_says(hashing: ModuleType) -> None:
+    for bits, points in [
+        (32, [0, 1, 5, 5, 9, 2**31, 2**32 - 1]),
+        (32, [7]),
+        (32, [0]),
+        (64, [3, 2**63, 2**64 - 1]),
+        (32, list(range(100, 1000, 3))),
+        (64, list(range(100, 1000, 3))),
+    ]:
+        owned = [(point, index) for index, point in enumerate(points)]
+        ring = hashing.lookup.Ring(len(points), hashing.Hash(), b"", owned, bits)
+        for point in [*points, *(point + 1 for point in points), *(point - 1 for point in points), 0, 2**64 - 1]:
+            value = point % 2**bits
+            expected = next((i for i, point in enumerate(points) if point >= value), 0)
+            assert ring.shard_of(point % 2**64) == expected, (points, point)
+
+
 def test_names_of_servers(hashing: ModuleType) -> None:
     full_name = hashing.names.full_name
     for server, ring, full in [
