@@ -9,6 +9,7 @@ this folder, `cythonize -i FILE` too; such a command brings its own extensions a
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from setuptools.errors import BaseError, CCompilerError
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from hyper_proxy.build import hot_files, module_name, shared_object  # noqa: E402
+from hyper_proxy.build import C_FLAGS, hot_files, module_name, shared_object  # noqa: E402
 
 
 class HotLoop(Extension):
@@ -41,7 +42,8 @@ class Build(build):
         """Find the hot loops."""
         if not self.distribution.ext_modules:
             self.distribution.ext_modules = [
-                HotLoop(module_name(path), [str(path.relative_to(ROOT))]) for path in hot_files(ROOT)
+                HotLoop(module_name(path), [str(path.relative_to(ROOT))], extra_compile_args=C_FLAGS)
+                for path in hot_files(ROOT)
             ]
         super().finalize_options()
 
@@ -54,13 +56,13 @@ class BuildExt(build_ext):
         if not all(isinstance(extension, HotLoop) for extension in self.extensions):
             super().build_extensions()
             return
-        if self.inplace:
+        if self.editable_mode:
             self.extensions[:] = [extension for extension in self.extensions if is_stale(Path(extension.sources[0]))]
         try:
             self.build_hot_loops()
         except (CCompilerError, BaseError, OSError) as error:
             self.warn(f"the hot loops stay plain Python: {error}")
-            for path in hot_files(Path(self.build_lib)) + (hot_files(ROOT) if self.inplace else []):
+            for path in hot_files(Path(self.build_lib)) + (hot_files(ROOT) if self.editable_mode else []):
                 if built := shared_object(path):
                     built.unlink()
             self.extensions[:] = []
@@ -69,7 +71,8 @@ class BuildExt(build_ext):
         """Python to C, C to shared objects."""
         from Cython.Build import cythonize
 
-        self.extensions[:] = cythonize(self.extensions, quiet=True, build_dir=self.build_temp)
+        self.parallel = os.cpu_count()
+        self.extensions[:] = cythonize(self.extensions, quiet=True, build_dir=self.build_temp, nthreads=self.parallel)
         for extension in self.extensions:
             extension._needs_stub = False  # setuptools sets this on its own objects; cythonize made new ones
         super().build_extensions()
