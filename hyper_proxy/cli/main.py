@@ -34,6 +34,7 @@ VERBS: dict[str, Verb] = {
     "serve": Verb("hyper_proxy.cli.serve", "run the fleet, in the foreground"),
     "ctl": Verb("hyper_proxy.cli.ctl", "talk to the running fleet: reload, show, drain, stop"),
     "check": Verb("hyper_proxy.cli.check", "list everything that is wrong with a configuration file"),
+    "explain": Verb("hyper_proxy.cli.explain", "say where a request would go, and why; sends nothing"),
     "demo": Verb("hyper_proxy.cli.demo", "a fleet on embedded storage, to try: nothing to install or configure"),
     "import": Verb("hyper_proxy.cli.importing", "turn another proxy's configuration into one of the same placement"),
 }

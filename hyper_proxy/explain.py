@@ -1,0 +1,137 @@
+"""Where a request would go, and why: found by the tables and placements of the data path; nothing is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hyper_proxy.config.model import Config, Instance, Server
+from hyper_proxy.config.notes import suggest
+from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Key, Place, Sent
+from hyper_proxy.protocol.memcache.explain import explain as explain_memcache
+from hyper_proxy.protocol.redis.explain import explain as explain_redis
+
+EXPLAINERS: dict[str, Callable[[Instance, list[bytes]], Explanation]] = {
+    "redis": explain_redis,
+    "memcache": explain_memcache,
+}
+
+
+def explain(config: Config, instance_name: str, words: list[bytes]) -> Explanation:
+    """What becomes of the request that consists of these words. Raises BadQuestion."""
+    instance = config.instance(instance_name)
+    if instance is None:
+        names = [one.name for one in config.instances]
+        known = suggest(instance_name, names) or f"; the configuration has {', '.join(names)}"
+        raise BadQuestion(f"there is no instance '{instance_name}'{known}")
+    if not words:
+        raise BadQuestion("which command? A request has at least one word")
+    return EXPLAINERS[instance.protocol](instance, words)
+
+
+def as_json(explanation: Explanation) -> dict[str, Any]:
+    """The explanation as plain data. Bytes that are no UTF-8 become lone surrogates, as in Python's arguments."""
+    facts, outcome = explanation.facts, explanation.outcome
+    return {
+        "instance": explanation.instance.name,
+        "protocol": explanation.instance.protocol,
+        "request": [_text(word) for word in explanation.request],
+        "command": {
+            "name": facts.name,
+            "class": facts.klass,
+            "treatment": facts.treatment,
+            "reduce": facts.reduce or None,
+            "needs_allow": facts.allow or None,
+            "allowed": explanation.is_allowed,
+        },
+        "served": not outcome.error,
+        "error": outcome.error or None,
+        "way": outcome.way,
+        "keys": [_key(key) for key in explanation.keys],
+        "requests": [_sent(sent) for sent in outcome.sent],
+    }
+
+
+def as_text(explanation: Explanation) -> str:
+    """The explanation for people."""
+    facts, outcome = explanation.facts, explanation.outcome
+    instance = explanation.instance
+    lines = [f"{instance.name} ({instance.protocol}): {_words(explanation.request)}"]
+    reduce = f", reduced by {facts.reduce}" if facts.reduce else ""
+    lines.append(f"command: {facts.name}, class {facts.klass}, treatment {facts.treatment}{reduce}")
+    if facts.allow:
+        named = "which names it" if explanation.is_allowed else "which does not name it"
+        lines.append(f"needs {facts.allow} in the instance's allow, {named}")
+    lines += [f"key {_shown(key.key)}: {_described(key, place)}" for key in explanation.keys
+              for place in key.places]  # fmt: skip
+    lines.append(f"way: {outcome.way}")
+    lines += [f"  -> {_where(sent.shard, sent.server)}: {_words(sent.words)}" for sent in outcome.sent]
+    if outcome.error:
+        lines.append(f"the client reads: {outcome.error}")
+    return "\n".join(lines)
+
+
+def _key(key: Key) -> dict[str, Any]:
+    return {"key": _text(key.key), "levels": [_place(place) for place in key.places]}
+
+
+def _place(place: Place) -> dict[str, Any]:
+    return {
+        "level": place.level,
+        "storage": place.storage,
+        "distribution": place.distribution,
+        "hashed": _text(place.hashed),
+        "hash": place.hash,
+        "hash_value": place.hash_value,
+        "shard": place.shard,
+        "node": place.server.address if place.server else None,
+        "label": place.server.label if place.server else None,
+        "db": place.db,
+        "key_sent": _text(place.sent),
+    }
+
+
+def _sent(sent: Sent) -> dict[str, Any]:
+    return {
+        "shard": sent.shard,
+        "node": sent.server.address if sent.server else None,
+        "label": sent.server.label if sent.server else None,
+        "words": [_text(word) for word in sent.words],
+    }
+
+
+def _described(key: Key, place: Place) -> str:
+    parts = []
+    if place.hash_value is not None:
+        parts.append(f"{place.hash or 'hash'} of {_shown(place.hashed)} is {place.hash_value}")
+    if place.distribution is not None:
+        parts.append(f"{place.distribution} gives {_where(place.shard, place.server)}")
+    else:
+        parts.append(_where(place.shard, place.server))
+    if place.db:
+        parts.append(f"database {place.db}")
+    if place.sent != key.key:
+        parts.append(f"sent as {_shown(place.sent)}")
+    return ", ".join(parts)
+
+
+def _where(shard: int | None, server: Server | None) -> str:
+    if server is None:
+        return "any server"
+    alias = f" ({server.name})" if server.name else ""
+    return f"shard {shard}, {server.address}{alias}"
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _shown(data: bytes) -> str:
+    """In quotes, where what cannot be printed is escaped."""
+    text = data.decode("utf-8", "backslashreplace")
+    return f"'{text}'" if text.isprintable() and text.encode() == data else repr(data)[1:]
+
+
+def _words(words: tuple[bytes, ...]) -> str:
+    shown = [_shown(word) for word in words]
+    return " ".join(word if " " in word or "\\" in word or word == "''" else word[1:-1] for word in shown)

@@ -1,0 +1,154 @@
+"""What `hyper-proxy explain` finds out about one request, whatever its protocol: where its keys are, and what is sent.
+
+The files explain.py of the protocols fill these records from the tables and the placement that serve real requests.
+Nothing here is used on a request's path, and nothing is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hyper_proxy.common.errors import HyperProxyError
+from hyper_proxy.config.model import Instance, Level, Server
+from hyper_proxy.hashing import DISTRIBUTIONS, Placement, build
+from hyper_proxy.hashing.distributions.modula import Random
+
+
+class BadQuestion(HyperProxyError):
+    """There is no such instance or command, or the request has not the form that the command asks for."""
+
+    kind = "usage"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a level has a key. `shard` and `server` are None where chance decides.
+
+    distribution  None where keys are not distributed
+    hashed        the part of the key that is hashed
+    hash          the hash function, None where the distribution has one of its own, or none
+    hash_value    its value, None where no hash is used
+    db            the number of the database there, None where there is none
+    sent          the key as it is sent
+    """
+
+    level: int
+    storage: str
+    shard: int | None
+    server: Server | None
+    distribution: str | None
+    hashed: bytes
+    hash: str | None
+    hash_value: int | None
+    db: int | None
+    sent: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of the request and its places, one for each level."""
+
+    key: bytes
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request to one server; `words` are what it reads. shard and server are None where chance decides."""
+
+    shard: int | None
+    server: Server | None
+    words: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the command table says. `allow`: the name by which an instance allows the command, "" when it need not."""
+
+    name: str
+    klass: str
+    treatment: str
+    reduce: str = ""
+    allow: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`way`: what is done and why, in words. `error`: what the client reads when the request is not served, else ""."""
+
+    way: str
+    sent: tuple[Sent, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Everything about one request."""
+
+    instance: Instance
+    request: tuple[bytes, ...]
+    facts: Facts
+    keys: tuple[Key, ...]
+    outcome: Outcome
+
+    @property
+    def is_allowed(self) -> bool:
+        """Does the instance's `allow` name the command, if it must?"""
+        return not self.facts.allow or self.facts.allow in self.instance.allow
+
+
+class Ground:
+    """The storage of an instance, as far as it decides where keys go."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.level: Level = instance.levels[0]
+        self.servers = self.level.servers
+        level = self.level
+        is_file = bool(self.servers[0].file)
+        self.placement: Placement | None = (
+            None if is_file else build(level.hash, level.distribution, level.hash_tag, level.servers)
+        )
+        self.distribution = level.distribution if self.placement else None
+        default = DISTRIBUTIONS[level.distribution.partition("-")[0]].hash
+        # A distribution without a default ignores what the configuration says.
+        self.hash = (level.hash or default) if self.placement and default else None
+        self.by_chance = isinstance(self.placement, Random) and len(self.servers) > 1
+
+    def shard(self, key: bytes) -> int | None:
+        """The shard of a key; None when it is drawn anew for every request."""
+        if self.placement is None:
+            return 0
+        return None if self.by_chance else self.placement.locate(key, 0, len(key))
+
+    def server(self, shard: int | None) -> Server | None:
+        """The server of a shard."""
+        return None if shard is None else self.servers[shard]
+
+    def place(self, key: bytes, *, sent: bytes, db: int | None = None) -> Place:
+        """Where a key is, and what is sent for it."""
+        shard = self.shard(key)
+        hashed, value = key, None
+        if self.placement is not None:
+            facts: dict[str, Any] = self.placement.explain(key)
+            hashed, value = facts["hashed"], facts["hash"]
+        return Place(
+            1, self.level.storage, shard, self.server(shard), self.distribution, hashed, self.hash, value, db, sent
+        )
+
+    def to(self, shard: int | None, words: Iterable[bytes]) -> Sent:
+        """A request to a shard."""
+        return Sent(shard, self.server(shard), tuple(words))
+
+    def to_all(self, words: Sequence[bytes]) -> tuple[Sent, ...]:
+        """The same request to every server."""
+        return tuple(self.to(shard, words) for shard in range(len(self.servers)))
+
+    def split(self, keys: Sequence[bytes]) -> dict[int | None, list[int]]:
+        """The indexes of the keys by shard, in the order in which the shards are met."""
+        parts: dict[int | None, list[int]] = {}
+        for index, key in enumerate(keys):
+            parts.setdefault(self.shard(key), []).append(index)
+        return parts

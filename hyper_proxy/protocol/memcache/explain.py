@@ -1,0 +1,198 @@
+"""What the memcache front makes of one request, given as the words of its line; a value is not needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hyper_proxy.common.errors import ClientError
+from hyper_proxy.config.model import Instance
+from hyper_proxy.config.notes import suggest
+from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Facts, Ground, Key, Outcome
+from hyper_proxy.protocol.memcache import lushan, meta, stats, translate, wording
+from hyper_proxy.protocol.memcache.command import LOCAL, REFUSED, RETRIEVE_TOUCHING, Command
+from hyper_proxy.protocol.memcache.commands import COMMANDS, UNKNOWN
+from hyper_proxy.protocol.memcache.framing import Framer, split_words
+from hyper_proxy.protocol.redis.command import CLASSES
+from hyper_proxy.storage.lushan import LushanStorage
+
+FLUSH = b"flush_all"
+ALLOW = "FLUSH_ALL"
+LUSHAN_GETS = (b"get", b"bget")
+NOTHING = "nothing is sent"
+
+
+class Question:
+    """One line, framed by the framer that frames real requests."""
+
+    def __init__(self, instance: Instance, words: Sequence[bytes]) -> None:
+        limits = instance.limits
+        self.instance = instance
+        self.ground = Ground(instance)
+        self.line = b" ".join(words) + b"\r\n"
+        self.framer = Framer(limits.max_key_bytes, limits.max_value_bytes, limits.max_line_bytes)
+        self.fault = ""
+        try:
+            self.framer.scan(self.line, 0)  # -1 when only the value is missing: the line is read by then
+        except ClientError as fault:
+            self.fault = _text(wording.client_error(fault))
+        self.row: Command = self.framer.command
+
+    @property
+    def storage(self) -> str:
+        """The kind of storage."""
+        return self.ground.level.storage
+
+    def client_keys(self) -> list[bytes]:
+        """The keys as the client writes them."""
+        framer = self.framer
+        if self.fault or framer.error is not None or self.row.form >= LOCAL:
+            return []
+        if self.row.form <= RETRIEVE_TOUCHING:
+            return split_words(self.line, framer.key_start, framer.text_end)
+        return [self.line[framer.key_start : framer.key_end]]
+
+    def placed(self, key: bytes) -> bytes:
+        """What is hashed for a key: the flag b says that it is written in base64."""
+        return meta.decode_key(key) if self.framer.encoded else key
+
+
+def explain(instance: Instance, words: list[bytes]) -> Explanation:
+    """Raises BadQuestion for a line that is no request of memcached."""
+    for word in words:
+        if not word or any(byte in b" \r\n\0" for byte in word):
+            raise BadQuestion(f"'{_text(word)}' is no word of a memcache line: empty, or with a space or line end")
+    question = Question(instance, words)
+    row, framer = question.row, question.framer
+    if row is UNKNOWN and not question.fault:
+        raise BadQuestion(f"memcache has no command '{_text(words[0])}'{suggest(_text(words[0]), _NAMES)}")
+    if framer.error == wording.ERROR:
+        raise BadQuestion(f"'{_text(row.name)}' takes {_counts(row)} words, itself included; {len(words)} were given")
+    allow = ALLOW if row.name == FLUSH else ""
+    facts = Facts(_text(row.name), CLASSES[row.klass], treatment(question), allow=allow)
+    keys: tuple[Key, ...] = ()
+    try:
+        keys = tuple(_key(question, key) for key in question.client_keys())
+        outcome = _outcome(question)
+    except ClientError as fault:
+        outcome = Outcome(NOTHING, error=_text(wording.client_error(fault)))
+    return Explanation(instance, tuple(words), facts, keys, outcome)
+
+
+_NAMES = [name.decode() for name in COMMANDS]
+
+
+def treatment(question: Question) -> str:
+    """The kind of way that a request takes."""
+    row = question.row
+    if row.form == REFUSED:
+        return "refused"
+    if row.form == LOCAL:
+        return "all" if row.name in (FLUSH, b"stats") else "local"
+    return "split" if row.form <= RETRIEVE_TOUCHING else "single"
+
+
+def _counts(row: Command) -> str:
+    return f"{row.least} or more" if not row.most else f"{row.least} to {row.most}"
+
+
+def _key(question: Question, key: bytes) -> Key:
+    placed = question.placed(key)
+    if question.storage != "lushan":
+        return Key(key, (question.ground.place(placed, sent=key),))
+    storage = _lushan(question)
+    return Key(key, (question.ground.place(placed, sent=storage.key_there(key), db=storage.db_of(key)),))
+
+
+def _lushan(question: Question) -> LushanStorage:
+    return LushanStorage(question.instance.name, question.ground.level)
+
+
+def _outcome(question: Question) -> Outcome:
+    row, framer, ground = question.row, question.framer, question.ground
+    if question.fault or framer.error is not None:
+        return Outcome(NOTHING, error=question.fault or _text(framer.error))
+    if row.form == REFUSED:
+        return Outcome(NOTHING, error=_text(wording.refused(row.name, row.why)))
+    if row.form == LOCAL:
+        return _local(question)
+    if ground.placement is None:
+        return _embedded(question)
+    if question.storage == "lushan":
+        return _from_lushan(question)
+    if framer.quiet > 1:
+        words = split_words(question.line, framer.key_end, framer.cut)
+        return Outcome(NOTHING, error=_text(meta.flag_error(row.name, words)))
+    if ground.by_chance:
+        return Outcome("the distribution is random: any server, drawn anew for every key of every request")
+    if framer.several:
+        head = split_words(question.line, 0, framer.key_start)
+        return _split(question, head, question.client_keys())
+    request = framer.request(question.line, 0, len(question.line))
+    way = "the request goes to the shard of its key" + (", and no answer is waited for" if framer.noreply else "")
+    return Outcome(way, (ground.to(ground.shard(question.placed(question.client_keys()[0])), request.split()),))
+
+
+def _split(question: Question, head: list[bytes], sent: Sequence[bytes]) -> Outcome:
+    """`sent`: the keys as the servers know them."""
+    ground = question.ground
+    parts = ground.split(question.client_keys())
+    requests = tuple(ground.to(shard, [*head, *[sent[at] for at in part]]) for shard, part in parts.items())
+    if len(parts) == 1:
+        return Outcome("all keys are on one shard: one request", requests)
+    return Outcome(f"the keys are on {len(parts)} shards: each gets its keys, the items are merged in order", requests)
+
+
+def _from_lushan(question: Question) -> Outcome:
+    name = question.row.name
+    if name not in LUSHAN_GETS:
+        why = lushan.NO_CAS if name == b"gets" else lushan.GET_ONLY
+        return Outcome(NOTHING, error=_text(wording.refused(name, why)))
+    storage = _lushan(question)
+    return _split(question, [b"get"], [storage.key_there(key) for key in question.client_keys()])
+
+
+def _embedded(question: Question) -> Outcome:
+    name = question.row.name
+    if name not in translate.VERBS:
+        error = f"'{_text(name)}' is not served by an instance whose storage is {question.storage}"
+        return Outcome(NOTHING, error=_text(wording.client_error(error)))
+    return Outcome(f"no server is asked: the request becomes operations on the {question.storage} file")
+
+
+def _local(question: Question) -> Outcome:
+    name = question.row.name
+    if name == FLUSH:
+        return _flush(question)
+    if name == b"stats":
+        return _stats(question)
+    return Outcome("the proxy answers it itself, no server is asked")
+
+
+def _flush(question: Question) -> Outcome:
+    if ALLOW not in question.instance.allow:
+        return Outcome(NOTHING, error=_text(wording.NO_FLUSH))
+    if question.ground.placement is None:
+        return _embedded(question)
+    if question.storage == "lushan":
+        return Outcome(NOTHING, error=_text(wording.refused(FLUSH, "Lushan is read only")))
+    return _to_all(question)
+
+
+def _stats(question: Question) -> Outcome:
+    words = split_words(question.line, question.framer.args, question.framer.text_end)
+    kind = words[0] if words else b""
+    refusal = stats.REFUSALS.get(kind)
+    if refusal is not None or kind not in stats.KINDS:
+        return Outcome(NOTHING, error=_text(refusal or wording.ERROR))
+    if question.storage != "memcache":
+        return Outcome("the proxy answers it itself, no server is asked")
+    return _to_all(question)
+
+
+def _to_all(question: Question) -> Outcome:
+    request = question.framer.request(question.line, 0, len(question.line))
+    return Outcome("every server gets it, the replies become one", question.ground.to_all(request.split()))
+
+
+def _text(reply: bytes | None) -> str:
+    return (reply or b"").decode("utf-8", "backslashreplace").strip()
