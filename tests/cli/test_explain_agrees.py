@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 import redis
