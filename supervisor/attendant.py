@@ -21,6 +21,9 @@ from supervisor.pipe import Pipe
 from supervisor.slots import HEALTHY_S, backoff_s
 from supervisor.spawn import explain_exit
 
+# Longer than the sidecar gives its own answers (supervisor/sidecar/service.py).
+STOP_GRACE_S = 0.6
+
 Answer = Callable[[dict[str, Any]], None]
 Verb = Callable[[Answer], None]
 """Does what the sidecar asks for and calls the answer, at once or later."""
@@ -71,9 +74,12 @@ class Attendant:
         self._pipe = Pipe(self._loop, ours, self._asked, self._mute)
 
     def stop(self) -> None:
-        """Ends the sidecar for good, at once: it holds nothing that would be lost."""
+        """Ends the sidecar for good. It may finish its answers: who asked for the end wants to hear of it."""
         self._stopping = True
-        self._children.kill(self.pid, signal.SIGKILL)
+        if self._pipe is not None:
+            self._pipe.say_end()
+        pid = self.pid
+        self._loop.later(STOP_GRACE_S, lambda: self._children.kill(pid, signal.SIGKILL))
 
     def reopen_logs(self) -> None:
         """Tells the sidecar to open its log anew."""

@@ -9,6 +9,7 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from hyper_proxy.common import log
 from hyper_proxy.common.frames import FrameError, FrameReader, Message, encode_frame
@@ -57,6 +58,15 @@ class Pipe:
             self._loop.remove(self._sock)
             self._sock.close()
             self._forget()
+
+    def say_end(self) -> None:
+        """The child reads the end after everything that was sent, and what it still says is heard.
+
+        A close would make the child lose what it has not read yet, if it has just written something.
+        """
+        if self.open:
+            with suppress(OSError):
+                self._sock.shutdown(socket.SHUT_WR)
 
     def finish(self) -> None:
         """Takes what a child that has exited still said, then closes this end."""

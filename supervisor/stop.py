@@ -13,9 +13,9 @@ from supervisor.slots import Slot, SlotState
 
 # A fast stop lets requests that are under way finish for so long, and kills what is left within two seconds of the
 # signal.
-FAST_DRAIN_S = 1.0
+FAST_DRAIN_S = 0.8
 # What a worker may need beyond its deadline to send its last counters.
-GRACE_S = 0.8
+GRACE_S = 0.5
 
 
 class Stopper:

@@ -59,7 +59,9 @@ def _workers(answer: Answer) -> str:
 
 
 def _ending(answer: Answer) -> str:
-    return f"the fleet is {answer['master']['state']}"
+    # Several fleets may run on a machine, and the default address is that of one of them: say whom this reached.
+    file = answer["config"]["path"] or "the embedded default"
+    return f"the fleet of {file} (master {answer['master']['pid']}) is {answer['master']['state']}"
 
 
 ORDERS: dict[str, Order] = {

@@ -7,6 +7,7 @@ import socket
 
 import gevent
 import setproctitle
+from gevent.pool import Pool
 from gevent.pywsgi import WSGIServer
 
 from hyper_proxy.common import log
@@ -14,6 +15,9 @@ from hyper_proxy.common.frames import Message
 from supervisor import logs
 from supervisor.sidecar.app import make_app
 from supervisor.sidecar.link import Link
+
+# For the answers under way when the master ends.
+FAREWELL_S = 0.3
 
 
 def serve(pipe_fd: int, listen_fd: int, host: str) -> int:
@@ -24,12 +28,12 @@ def serve(pipe_fd: int, listen_fd: int, host: str) -> int:
     listener = socket.socket(fileno=listen_fd)
     listener.setblocking(False)
     # No access log: health probes would fill it.
-    server = WSGIServer(listener, make_app(link, host), log=None)
+    server = WSGIServer(listener, make_app(link, host), log=None, spawn=Pool())
     server.start()
     log.info("sidecar.ready")
     reader = gevent.spawn(link.read_all)
     reader.join()
-    server.stop(timeout=0)
+    server.stop(timeout=FAREWELL_S)
     return 0
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.kit.fleet import Fleet
+from tests.kit.fleet import ROOT, Fleet
 from tests.kit.ports import free_port
 from tests.supervisor.standin import COMMAND
 
@@ -87,6 +89,12 @@ def ask(port: int) -> list[str]:
         return client.ask()
     finally:
         client.close()
+
+
+def ctl(fleet: StandInFleet, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs hyper-proxy ctl."""
+    command = [sys.executable, "-m", "hyper_proxy.cli.main", "ctl", "--admin", f"127.0.0.1:{fleet.admin_port}", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20)
 
 
 @pytest.fixture

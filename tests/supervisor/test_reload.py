@@ -6,8 +6,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,10 +13,9 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.kit.fleet import ROOT
 from tests.kit.ports import free_port
 from tests.kit.wait import wait_for
-from tests.supervisor.conftest import Connect, StandInFleet, StartStandIn, ask
+from tests.supervisor.conftest import Connect, StandInFleet, StartStandIn, ask, ctl
 
 
 def last_reload(fleet: StandInFleet) -> dict[str, Any]:
@@ -37,12 +34,6 @@ def metric(fleet: StandInFleet, name: str) -> float:
     """One value of /metrics."""
     lines = fleet.http("GET", "/metrics")[1].decode().splitlines()
     return next(float(line.split()[1]) for line in lines if line.startswith(name + " "))
-
-
-def ctl(fleet: StandInFleet, *words: str) -> subprocess.CompletedProcess[str]:
-    """Runs hyper-proxy ctl."""
-    command = [sys.executable, "-m", "hyper_proxy.cli.main", "ctl", "--admin", f"127.0.0.1:{fleet.admin_port}", *words]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20)
 
 
 def test_a_good_file_serves_at_once_and_clients_stay(start_standin: StartStandIn, connect: Connect) -> None:
