@@ -16,7 +16,9 @@ def wait(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> 
     shards = {session.locate(argv[position]) for position in commands.keys_of(row, argv)}
     if len(shards) > 1:
         raise wording.ErrorReply(wording.CROSS_SHARD)
-    lane = session.storage.borrow(shards.pop(), session.db, session.resp, patient=True)
+    # Words so malformed that no key can be found in them: any server words the error.
+    shard = shards.pop() if shards else 0
+    lane = session.storage.borrow(shard, session.db, session.resp, patient=True)
     session.client.on_hang_up = lane.abandon
     try:
         reply = session.ask(lane, raw)
