@@ -16,6 +16,7 @@ cdef class Session:
     cdef readonly Gather gather
     cdef public bint closing
     cdef readonly Py_ssize_t depth
+    cdef Py_ssize_t max_depth
     cdef Py_ssize_t need
     cdef bytearray rest
     cdef list plan
@@ -33,6 +34,7 @@ cdef class Session:
     cpdef ask(self, Lane lane, object raw)
     cpdef drop(self)
     cdef Py_ssize_t walk(self, bytes buf, Py_ssize_t start) except -1
+    cdef bint is_whole(self, bytearray rest) except -1
     cpdef reduce_later(self, Reducer reducer)
     cpdef tally(self, int klass)
     cdef bytes encode(self)

@@ -17,8 +17,7 @@ if not cython.compiled:
     from hyper_proxy.conn_pool.lane import Lane
     from hyper_proxy.stats.instance import InstanceStats
 
-FIRST_DEPTH = 256  # requests of one batch, to begin with
-MAX_DEPTH = 1024
+FIRST_DEPTH = 256  # requests of one batch, to begin with; limits.max_pipeline is the most
 BATCH_BYTES = 1 << 22  # replies of a batch above this make the next batches smaller: bounds the memory of one client
 
 
@@ -52,8 +51,7 @@ class Session:
         self.rest = None
         self.began = 0.0
         self.reads = self.idempotents = self.writes = self.admins = 0
-        self.snapshot = front.snapshot
-        self.adopt()
+        self.take_snapshot()
 
     def serve(self) -> None:
         """Read, answer, until the client or the session ends."""
@@ -72,13 +70,12 @@ class Session:
         """Answer every whole request of these bytes; keep what is not whole."""
         if self.rest is not None:
             self.rest += data
-            if len(self.rest) < self.need:
+            if len(self.rest) < self.need or not self.is_whole(self.rest):
                 return
             data = bytes(self.rest)
             self.rest = None
         if self.front.snapshot is not self.snapshot:
-            self.snapshot = self.front.snapshot
-            self.adopt()
+            self.take_snapshot()
         start: cython.Py_ssize_t = 0
         n: cython.Py_ssize_t = len(data)
         self.need = 0
@@ -109,10 +106,17 @@ class Session:
         size: cython.Py_ssize_t = len(out)
         if size > BATCH_BYTES:
             self.depth = max(1, self.depth // 2)
-        elif self.depth < MAX_DEPTH:
+        elif self.depth < self.max_depth:
             self.depth += 1
         if size:
             self.write(out)
+
+    def take_snapshot(self) -> None:
+        """From now on the front's present configuration holds for this client."""
+        self.snapshot = self.front.snapshot
+        self.max_depth = self.snapshot.instance.limits.max_pipeline
+        self.depth = min(self.depth, self.max_depth)
+        self.adopt()
 
     # --- what a protocol must say
 
@@ -124,6 +128,12 @@ class Session:
         Sets `need` when the rest is not a whole request: how many bytes from that index must be there before another walk.
         """
         raise NotImplementedError
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def is_whole(self, rest: bytearray) -> cython.bint:
+        """Is it worth while to walk over these bytes? If not, sets `need`. Looks only at what has come since the last look."""
+        return True
 
     def adopt(self) -> None:
         """Take what is used from a new `snapshot`."""

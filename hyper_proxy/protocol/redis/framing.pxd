@@ -13,8 +13,8 @@ cdef class Framer:
     cdef Py_ssize_t position
     cdef Py_ssize_t open
 
-    cpdef Py_ssize_t scan(self, bytes buf, Py_ssize_t start) except -2
-    cdef Py_ssize_t scan_line(self, bytes buf, Py_ssize_t start) except -2
+    cpdef Py_ssize_t scan(self, object buf, Py_ssize_t start) except -2
+    cdef Py_ssize_t scan_line(self, object buf, Py_ssize_t start) except -2
     cdef Py_ssize_t wait_for(self, Py_ssize_t need, Py_ssize_t position, Py_ssize_t open)
 
 

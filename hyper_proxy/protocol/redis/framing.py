@@ -1,15 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Where a redis request ends, and where its verb and its first argument are; nothing is copied.
 
-Format: https://redis.io/docs/latest/develop/reference/protocol-spec/ ("Sending commands"), and the inline form of one line.
-Errors have redis' own words.
+Format: https://redis.io/docs/latest/develop/reference/protocol-spec/ ("Sending commands"), and the inline form of one
+line. Errors have redis' own words; and as redis does, the two bytes behind a word are skipped unseen.
 """
 
 import cython
 
 from hyper_proxy.common.errors import ClientError
-
-LEAST_ARGUMENT_BYTES = 6  # "$0" CRLF CRLF
 
 
 def _protocol_error(text: str) -> ClientError:
@@ -40,8 +38,11 @@ class Framer:
 
     @cython.ccall
     @cython.exceptval(-2, check=False)
-    def scan(self, buf: bytes, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """The index after the request that begins at `start`; -1 when it is not whole. Raises a fatal ClientError."""
+    def scan(self, buf: object, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The index after the request that begins at `start`; -1 when it is not whole. Raises a fatal ClientError.
+
+        buf: bytes, or the same request's bytes in a bytearray that grows: a scan goes on where the one before it ended.
+        """
         p: cython.p_uchar = buf
         n: cython.Py_ssize_t = len(buf)
         i: cython.Py_ssize_t
@@ -66,10 +67,12 @@ class Framer:
                 i += 1
                 if value > self.max_arguments:
                     raise _protocol_error("invalid multibulk length")
+            if i - start > 2 and p[start + 1] == 48:  # a server would hang up, on everybody who shares the connection
+                raise _protocol_error("invalid multibulk length")
             if i + 1 >= n:
                 if i < n and p[i] != 13:
                     raise _protocol_error("invalid multibulk length")
-                return self.wait_for(i + 2 - start, 0, 0)
+                return self.wait_for(n + 1 - start, 0, 0)
             if p[i] != 13 or p[i + 1] != 10 or i == start + 1:
                 raise _protocol_error("invalid multibulk length")
             i += 2
@@ -78,7 +81,7 @@ class Framer:
             self.name_start = self.name_end = self.key_start = self.key_end = 0
         while left:
             if i >= n:
-                return self.wait_for(i - start + left * LEAST_ARGUMENT_BYTES, i - start, left)
+                return self.wait_for(n + 1 - start, i - start, left)
             if p[i] != 36:
                 raise _protocol_error(f"expected '$', got '{chr(p[i])}'")
             value = 0
@@ -88,15 +91,17 @@ class Framer:
                 digits += 1
                 if value > self.max_bulk:
                     raise _protocol_error("invalid bulk length")
+            if digits - i > 2 and p[i + 1] == 48:
+                raise _protocol_error("invalid bulk length")
             if digits + 1 >= n:
                 if digits < n and p[digits] != 13:
                     raise _protocol_error("invalid bulk length")
-                return self.wait_for(i - start + left * LEAST_ARGUMENT_BYTES, i - start, left)
+                return self.wait_for(n + 1 - start, i - start, left)
             if p[digits] != 13 or p[digits + 1] != 10 or digits == i + 1:
                 raise _protocol_error("invalid bulk length")
             digits += 2
             if digits + value + 2 > n:
-                return self.wait_for(digits + value + 2 + (left - 1) * LEAST_ARGUMENT_BYTES - start, i - start, left)
+                return self.wait_for(digits + value + 2 - start, i - start, left)
             index = self.argc - left
             if index == 0:
                 self.name_start = digits - start
@@ -117,7 +122,7 @@ class Framer:
 
     @cython.cfunc
     @cython.exceptval(-2, check=False)
-    def scan_line(self, buf: bytes, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def scan_line(self, buf: object, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """An inline request: one line."""
         end: cython.Py_ssize_t = buf.find(b"\n", start)
         if (end < 0 and len(buf) - start > self.max_line) or end - start > self.max_line:
@@ -128,7 +133,7 @@ class Framer:
         self.argc = 1
         return end + 1
 
-    def scan_nothing(self, buf: bytes, start: int) -> int:
+    def scan_nothing(self, buf: bytes | bytearray, start: int) -> int:
         """A negative number of words: redis reads it and does nothing."""
         end = buf.find(b"\r\n", start)
         if end < 0:
@@ -141,7 +146,9 @@ class Framer:
         return end + 2
 
     @cython.cfunc
-    def wait_for(self, need: cython.Py_ssize_t, position: cython.Py_ssize_t, open: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def wait_for(
+        self, need: cython.Py_ssize_t, position: cython.Py_ssize_t, open: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
         self.need = need
         self.position = position
         self.open = open
@@ -204,8 +211,9 @@ def _quoted(line: bytes, i: int, quote: bytes, word: bytearray) -> int:
         following = line[i + 1 : i + 2]
         if here == quote:
             return i + 1
-        if quote == b'"' and here == b"\\" and following == b"x" and len(line) > i + 3 and _HEX.issuperset(line[i + 2 : i + 4]):
-            word.append(int(line[i + 2 : i + 4], 16))
+        digits = line[i + 2 : i + 4]
+        if quote == b'"' and here == b"\\" and following == b"x" and len(digits) == 2 and _HEX.issuperset(digits):
+            word.append(int(digits, 16))
             i += 4
         elif quote == b'"' and here == b"\\" and following:
             word += _ESCAPES.get(following, following)

@@ -131,6 +131,17 @@ class RedisSession(Session):
         return start
 
     @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def is_whole(self, rest: bytearray) -> cython.bint:
+        try:
+            if self.framer.scan(rest, 0) >= 0:
+                return True
+        except ClientError:
+            return True  # the walk meets it again, and answers
+        self.need = self.framer.need
+        return False
+
+    @cython.cfunc
     def lookup(self, buf: bytes) -> Command:
         """The command of the request in the framer; the last one is remembered, for pipelines repeat themselves."""
         p: cython.p_uchar = buf
