@@ -12,7 +12,7 @@ if not cython.compiled:
 from hyper_proxy.conn_pool.replies import ReplyError
 
 MAX_BULK_BYTES = 1 << 30  # twice what a redis server stores in one value: more is nonsense
-MAX_LINE_BYTES = 65536  # a status or error line
+MAX_LINE_BYTES = 1 << 20  # a status or error line: a script may return a long one
 MAX_ELEMENTS = 1 << 32
 
 
@@ -74,10 +74,11 @@ class RespParser(ReplyParser):
             elif kind == 42 or kind == 126 or kind == 62:  # * array, ~ set, > push
                 size = _number(p, i + 1, e - 1)
                 left += size - 1 if size >= 0 else -1
-            elif kind == 37:  # % map
-                left += 2 * _number(p, i + 1, e - 1) - 1
-            elif kind == 124:  # | attribute: pairs before the value itself
-                left += 2 * _number(p, i + 1, e - 1)
+            elif kind == 37 or kind == 124:  # % map, | attribute: pairs; an attribute stands before the value itself
+                size = _number(p, i + 1, e - 1)
+                if size < 0:
+                    raise ReplyError("a map has a negative length")
+                left += 2 * size - (kind == 37)
             elif kind == 43 or kind == 45 or kind == 58 or kind == 95 or kind == 35 or kind == 44 or kind == 40:
                 left -= 1  # + - : _ # , (
             else:
