@@ -25,7 +25,7 @@ make_venv() {
         python3 -m venv .venv
     else
         python3 -m pip --version >/dev/null 2>&1 || fail "python3 has no pip (Debian: apt-get install python3-pip)"
-        python3 -m pip install --quiet --disable-pip-version-check --upgrade --target .cache/virtualenv virtualenv
+        python3 -m pip install -qq --disable-pip-version-check --upgrade --target .cache/virtualenv virtualenv
         PYTHONPATH=.cache/virtualenv python3 -m virtualenv --quiet .venv
     fi
 }
@@ -56,7 +56,7 @@ make_environment() {
         say "making .venv; this takes a minute"
         want_headers
         [ -x "$python" ] && "$python" -c '' 2>/dev/null || make_venv
-        pip="$python -m pip install --quiet --disable-pip-version-check"
+        pip="$python -m pip install -qq --disable-pip-version-check"
         # The tools first: scripts/build compiles on two cores, and pip then finds everything compiled.
         $pip 'setuptools>=69' 'cython>=3.1'
         "$python" scripts/build
