@@ -1,0 +1,20 @@
+"""Every kind of storage, by its name in the configuration: a storage is one file and one row here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hyper_proxy.config.model import Level
+from hyper_proxy.storage.lushan import LushanStorage
+from hyper_proxy.storage.memcache import MemcacheStorage
+from hyper_proxy.storage.redis import RedisStorage
+from hyper_proxy.storage.sqlite import SqliteStorage
+
+# (instance name, level, the storage of the configuration before or None) -> a storage that may take over its nodes
+STORAGES: dict[str, Callable[[str, Level, Any], Any]] = {
+    "redis": RedisStorage,
+    "memcache": MemcacheStorage,
+    "lushan": LushanStorage,
+    "sqlite": SqliteStorage.of_level,
+}
