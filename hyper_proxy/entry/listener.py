@@ -35,24 +35,32 @@ class Listener:
         self.watcher.start(self._on_connection)
 
     def close(self) -> None:
-        """Accept no more."""
+        """Accept those who are in the queue already, for they would be reset; then no more."""
+        while self._accept():
+            pass
         self.timer.close()
         self.watcher.close()
 
     def _on_connection(self) -> None:
         for _ in range(ACCEPTS_PER_TURN):
-            try:
-                sock, peer = self.sock.accept()
-            except (BlockingIOError, ConnectionAbortedError, InterruptedError):
+            if not self._accept():
                 return
-            except OSError as error:
-                if error.errno not in EXHAUSTED:
-                    raise
-                log.warning("listener.paused", address=self.address, why=os.strerror(error.errno), seconds=PAUSE_S)
-                self.watcher.stop()
-                self.timer.start(self._resume)
-                return
-            greenlet(self._run, self.hub).switch(sock, peer)
+
+    def _accept(self) -> bool:
+        """One client; False when there is none, or no descriptor for it."""
+        try:
+            sock, peer = self.sock.accept()
+        except (BlockingIOError, ConnectionAbortedError, InterruptedError):
+            return False
+        except OSError as error:
+            if error.errno not in EXHAUSTED:
+                raise
+            log.warning("listener.paused", address=self.address, why=os.strerror(error.errno), seconds=PAUSE_S)
+            self.watcher.stop()
+            self.timer.start(self._resume)
+            return False
+        self.hub.loop.run_callback(greenlet(self._run, self.hub).switch, sock, peer)
+        return True
 
     def _resume(self) -> None:
         self.watcher.start(self._on_connection)
