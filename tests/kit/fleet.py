@@ -28,6 +28,7 @@ from tests.kit.wait import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-c", "import sys; from hyper_proxy.cli.main import main; sys.exit(main())"]
+ENDS_WITH_US = ("setpriv", "--pdeathsig", "TERM")  # becomes the program; a test process that is killed leaves no fleet
 READY_S = 20.0
 
 
@@ -58,7 +59,7 @@ class Fleet:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*command, "serve", "-c", str(self.file)], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                [*ENDS_WITH_US, *command, "serve", "-c", str(self.file)], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         if ready:

@@ -16,6 +16,9 @@ from tests.kit.wait import wait_for
 
 PACKAGES = {"redis-server": "redis-server", "memcached": "memcached", "nutcracker": "nutcracker"}
 
+# setpriv becomes the program: the kernel ends it when the test process ends in whatever way.
+DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
+
 
 class Running:
     """A server process that answers on 127.0.0.1:port, and on a unix socket when `path` is not empty."""
@@ -24,7 +27,7 @@ class Running:
         program = shutil.which(command[0])
         if program is None:
             raise FileNotFoundError(f"{command[0]} is missing: apt-get install {PACKAGES[command[0]]}")
-        self.command = [program, *command[1:]]
+        self.command = [*DIES_WITH_US, program, *command[1:]]
         self.port = port
         self.path = path
         self.start()
@@ -42,7 +45,7 @@ class Running:
     def start(self) -> None:
         """Start it (again, on the same port) and wait until it accepts."""
         self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for(self.answers, f"{self.command[0]} accepts on port {self.port}")
+        wait_for(self.answers, f"{self.command[len(DIES_WITH_US)]} accepts on port {self.port}")
 
     def answers(self) -> bool:
         """Does it accept? AssertionError when it has ended instead."""
