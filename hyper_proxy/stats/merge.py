@@ -4,7 +4,7 @@ A snapshot is what a worker's engine reports, and what `merge` returns, so that 
 
     {"worker": {name: n}, "instances": {NAME: INSTANCE}}
     INSTANCE = {name: n, "requests": {class: n}, "errors": {kind: n}, "latency_us": {class: HISTOGRAM},
-                "nodes": {LABEL: {name: n or text, "errors": {kind: n}, "latency_us": HISTOGRAM}}}
+                "nodes": {LABEL: {name: n, "errors": {kind: n}, "latency_us": HISTOGRAM}}}
 
     HISTOGRAM = {"sum_us": n, "cells": [[cell, count], ...]}, to which merge adds "count" and percentiles
 """
@@ -19,7 +19,6 @@ from hyper_proxy.stats.table import COUNTER, HISTOGRAM, INSTANCE, NODE, of
 
 Snapshot = dict[str, Any]
 
-BETWEEN = "; "  # stands between the texts of workers that do not say the same
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}
 
 
@@ -32,7 +31,7 @@ def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
 
 
 def retire(snapshot: Snapshot) -> Snapshot:
-    """What stays of a worker that has ended: its counters and histograms, not its gauges and texts."""
+    """What stays of a worker that has ended: its counters and histograms, not its gauges."""
     instances = {}
     for name, instance in snapshot.get("instances", {}).items():
         nodes = {label: _lasting(node, NODE) for label, node in instance.get("nodes", {}).items()}
@@ -66,18 +65,12 @@ def percentile(cells: list[tuple[int, int]], count: int, share: float) -> int:
 
 def _add(total: dict[str, Any], part: dict[str, Any]) -> None:
     for key, value in part.items():
-        if isinstance(value, str):
-            total[key] = _texts(total.get(key, ""), value)
-        elif not isinstance(value, dict):
+        if not isinstance(value, dict):
             total[key] = total.get(key, 0) + value
         elif isinstance(value.get("cells"), list):  # a list: an instance may be named "cells", too
             total[key] = histogram([total[key], value] if key in total else [value])
         else:
             _add(total.setdefault(key, {}), value)
-
-
-def _texts(old: str, new: str) -> str:
-    return BETWEEN.join(sorted({*old.split(BETWEEN), *new.split(BETWEEN)} - {""}))
 
 
 def _lasting(record: dict[str, Any], where: str) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from hyper_proxy.stats.table import (
     INSTANCE,
     NODE,
     TABLE,
-    TEXT,
     WORKER,
     Statistic,
     metric_name,
@@ -32,7 +31,7 @@ Records = list[tuple[list[str], dict[str, Any]]]  # label values, and the number
 
 
 def families(report: dict[str, Any]) -> Iterator[Metric]:
-    """One family for each row of the table that is a number; what a record lacks is left out."""
+    """One family for each row of the table; what a record lacks is left out."""
     instances: dict[str, dict[str, Any]] = report.get("instances", {})
     records: dict[str, Records] = {
         WORKER: [([str(worker["slot"])], worker) for worker in report.get("workers", [])],
@@ -44,8 +43,6 @@ def families(report: dict[str, Any]) -> Iterator[Metric]:
         ],
     }
     for row in TABLE:
-        if row.kind == TEXT:
-            continue
         yield family(row, records[row.where])
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-COUNTER, GAUGE, HISTOGRAM, TEXT = "counter", "gauge", "histogram", "text"
+COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
 
 # Where a statistic stands in GET /stats, and the label that tells its values apart.
 WORKER, INSTANCE, NODE = "worker", "instance", "node"
@@ -31,13 +31,9 @@ TABLE = (
     Statistic(WORKER, "beat_age_s", GAUGE, "seconds", "Time since the worker's last heartbeat."),
     Statistic(WORKER, "loop_lag_s", GAUGE, "seconds", "Longest delay of the event loop in the last heartbeats."),
     Statistic(WORKER, "connections", GAUGE, "", "Client connections that are open."),
-    Statistic(WORKER, "accepted", COUNTER, "", "Client connections that were accepted."),
-    Statistic(WORKER, "refused", COUNTER, "", "Client connections that were closed at once: too many clients."),
     Statistic(WORKER, "rss_bytes", GAUGE, "bytes", "Resident memory; pages shared with the master are included."),
-    Statistic(WORKER, "fds", GAUGE, "", "Open file descriptors."),
-    Statistic(WORKER, "cpu_seconds", COUNTER, "seconds", "CPU time, user and system."),
     Statistic(INSTANCE, "clients", GAUGE, "", "Client connections that are open."),
-    Statistic(INSTANCE, "in_flight", GAUGE, "", "Requests that wait to be sent to servers or for their replies."),
+    Statistic(INSTANCE, "in_flight", GAUGE, "", "Clients that wait for a reply."),
     Statistic(INSTANCE, "accepted", COUNTER, "", "Client connections that were accepted."),
     Statistic(INSTANCE, "refused", COUNTER, "", "Client connections that were closed at once: too many clients."),
     Statistic(INSTANCE, "bytes_in", COUNTER, "bytes", "Read from clients."),
@@ -45,9 +41,6 @@ TABLE = (
     Statistic(INSTANCE, "requests", COUNTER, "", "Requests that were answered, errors included.", "class"),
     Statistic(INSTANCE, "errors", COUNTER, "", "Errors that a client was told of, or lost its connection by.", "kind"),
     Statistic(INSTANCE, "latency_us", HISTOGRAM, "microseconds", "From reading a request to its reply.", "class"),
-    Statistic(NODE, "address", TEXT, "", "Where the server is."),
-    Statistic(NODE, "state", TEXT, "", "What the workers think of the server; those of all workers, each once."),
-    Statistic(NODE, "last_error", TEXT, "", "The last failure of the server, for each worker that met one."),
     Statistic(NODE, "requests", COUNTER, "", "Requests that were sent to the server."),
     Statistic(NODE, "errors", COUNTER, "", "Requests that the server failed, and failed connections.", "kind"),
     Statistic(NODE, "bytes_in", COUNTER, "bytes", "Read from the server."),
@@ -57,6 +50,7 @@ TABLE = (
     Statistic(NODE, "pending_bytes", GAUGE, "bytes", "Size of the requests that wait to be sent."),
     Statistic(NODE, "connections", GAUGE, "", "Connections that are open."),
     Statistic(NODE, "connects", COUNTER, "", "Connections that were made."),
+    Statistic(NODE, "backing_off", GAUGE, "", "Workers that do not try the server just now, because it failed."),
     Statistic(NODE, "latency_us", HISTOGRAM, "microseconds", "From sending a request to the server to its reply."),
 )
 
@@ -86,10 +80,8 @@ def of(where: str) -> list[Statistic]:
 
 
 def metric_name(row: Statistic) -> str:
-    """As Prometheus knows it: base units, in the name; empty for a text."""
-    if row.kind == TEXT:
-        return ""
-    base = row.name.removesuffix("_us").removesuffix("_s").removesuffix("_seconds")
+    """As Prometheus knows it: base units, in the name."""
+    base = row.name.removesuffix("_us").removesuffix("_s")
     unit = "_seconds" if row.unit.endswith("seconds") else ""
     return f"hyper_proxy_{row.where}_{base}{unit}" + ("_total" if row.kind == COUNTER else "")
 
@@ -101,8 +93,7 @@ def document() -> str:
         lines += [f"## {where.capitalize()}", "", place, "", *HEAD]
         for row in of(where):
             by = f", by {row.split}" if row.split else ""
-            metric = f"`{metric_name(row)}`" if metric_name(row) else ""
-            lines.append(f"| `{row.name}` | {row.kind}{by} | {row.unit} | {row.help} | {metric} |")
+            lines.append(f"| `{row.name}` | {row.kind}{by} | {row.unit} | {row.help} | `{metric_name(row)}` |")
         lines.append("")
     return "\n".join(lines)
 

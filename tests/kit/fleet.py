@@ -57,10 +57,11 @@ class Fleet:
         self.log = folder / f"fleet-{self.admin_port}.log"
         self.write(config)
         environment = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
+        serve = [*ENDS_WITH_US, *command, "serve", "-c", str(self.file)]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*ENDS_WITH_US, *command, "serve", "-c", str(self.file)], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, start_new_session=True,
+                serve, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True,
             )  # fmt: skip
         if ready:
             try:

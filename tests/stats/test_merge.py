@@ -19,7 +19,7 @@ def times(*all_us: int) -> dict[str, Any]:
 
 
 def snapshot(requests: int, clients: int, *all_us: int) -> dict[str, Any]:
-    node = {"requests": requests, "state": "up", "in_flight": 1, "errors": {"reset": 1}, "latency_us": times(*all_us)}
+    node = {"requests": requests, "in_flight": 1, "errors": {"reset": 1}, "latency_us": times(*all_us)}
     instance = {"clients": clients, "requests": {"read": requests}, "latency_us": {"read": times(*all_us)}}
     return {"worker": {"connections": clients}, "instances": {"user": instance | {"nodes": {"a": node}}}}
 
@@ -42,12 +42,6 @@ def test_merging_leaves_its_parts_alone() -> None:
 def test_a_sum_can_be_added_to() -> None:
     one, two, three = snapshot(3, 1, 10, 20), snapshot(4, 2, 30), snapshot(5, 5, 70_000)
     assert merge([merge([one, two]), three]) == merge([one, merge([three, two])]) == merge([one, two, three])
-
-
-def test_texts_that_differ_stand_beside_each_other() -> None:
-    up, down = snapshot(1, 1), snapshot(1, 1)
-    down["instances"]["user"]["nodes"]["a"]["state"] = "down"
-    assert merge([up, down, up])["instances"]["user"]["nodes"]["a"]["state"] == "down; up"
 
 
 def test_an_instance_may_be_named_like_a_part_of_a_histogram() -> None:
