@@ -2,8 +2,9 @@ cdef class Gather:
     cdef public list slots
     cdef readonly Py_ssize_t left
     cdef readonly bint failed
-    cdef object greenlet
-    cdef object switch_to_hub
+    cdef bint waiting
+    cdef object switch_in
+    cdef object switch_out
 
     cpdef Py_ssize_t expect(self)
     cpdef void add(self, object reply)

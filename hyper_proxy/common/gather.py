@@ -7,19 +7,21 @@ came instead. Whoever fills the last open slot switches straight into the waitin
 
 import cython
 from gevent import get_hub
-from greenlet import getcurrent
+from greenlet import getcurrent, greenlet
 
 
 @cython.cclass
 class Gather:
-    """What one greenlet waits on; used again for its next requests after `reset`."""
+    """What one greenlet, the one that makes it, waits on; used again for its next requests after `reset`."""
 
     def __init__(self) -> None:
         self.slots: list = []
         self.left = 0  # slots that are still open
         self.failed = False  # is a BackendError among the slots?
-        self.greenlet = None
-        self.switch_to_hub = get_hub().switch
+        self.waiting = False
+        self.switch_in = getcurrent().switch
+        # greenlet's own method: gevent's would look for a hook of the greenlet that is left, and none has one here.
+        self.switch_out = greenlet.switch.__get__(get_hub())
 
     @cython.ccall
     def expect(self) -> cython.Py_ssize_t:
@@ -38,10 +40,9 @@ class Gather:
         """Fill a slot. Called from the hub, or while the gather's own greenlet runs."""
         self.slots[position] = reply
         self.left -= 1
-        if self.left == 0 and self.greenlet is not None:
-            waiting = self.greenlet
-            self.greenlet = None
-            waiting.switch()
+        if self.left == 0 and self.waiting:
+            self.waiting = False
+            self.switch_in()
 
     @cython.ccall
     def fail(self, position: cython.Py_ssize_t, error: object):
@@ -53,8 +54,8 @@ class Gather:
     def wait(self):
         """Return when no slot is open."""
         if self.left:
-            self.greenlet = getcurrent()
-            self.switch_to_hub()
+            self.waiting = True
+            self.switch_out()
 
     @cython.ccall
     def reset(self):

@@ -13,8 +13,8 @@ cdef class Client:
     cdef bint reading
     cdef bint arrived
     cdef public object on_hang_up
-    cdef object greenlet
-    cdef object switch_to_hub
+    cdef object switch_in
+    cdef object switch_out
     cdef object watcher
     cdef object callback
     cdef double write_s

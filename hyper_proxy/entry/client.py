@@ -12,7 +12,7 @@ import cython
 from gevent import get_hub
 from gevent.lock import Semaphore
 from gevent.socket import wait_write
-from greenlet import getcurrent
+from greenlet import getcurrent, greenlet
 
 if not cython.compiled:
     from hyper_proxy.common.clock import now
@@ -38,9 +38,9 @@ class Client:
         self.idle = True
         self.on_hang_up = None  # called when the client goes away while its request is being answered
         self.turn = None
-        self.greenlet = getcurrent()
         hub = get_hub()
-        self.switch_to_hub = hub.switch
+        self.switch_in = getcurrent().switch
+        self.switch_out = greenlet.switch.__get__(hub)  # see common/gather.py
         self.callback = self._on_readable
         self.watcher = hub.loop.io(self.fd, 1)
         self.watcher.start(self.callback)
@@ -48,7 +48,7 @@ class Client:
     def _on_readable(self) -> None:
         if self.reading:
             self.reading = False
-            self.greenlet.switch()
+            self.switch_in()
         else:
             # Bytes came while the request before them is being answered: remember, and stop being told.
             self.arrived = True
@@ -66,7 +66,7 @@ class Client:
             else:
                 self.reading = True
                 self.idle = True
-                self.switch_to_hub()
+                self.switch_out()
                 self.idle = False
             try:
                 data: object = recv(self.fd)
