@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Replies of a memcached (text and meta protocol, docs: protocol.txt of memcached 1.6) or a Lushan server.
 
-One reply is a list of VALUE items up to END, a list of STAT lines up to END, a VA line with its value, or one line of a known
-form. Nothing else is accepted: a server that says anything else has lost its place, or is no memcached.
+One reply is a list of VALUE items up to END, a list of STAT lines up to END, a VA line with its value, or one line of a
+known form. Nothing else is accepted: a server that says anything else has lost its place, or is no memcached.
 """
 
 import cython
@@ -87,19 +87,23 @@ class MemcacheParser(ReplyParser):
 @cython.exceptval(-2, check=False)
 def value_size(p: cython.p_uchar, i: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """The length of the value behind the VALUE or VA line p[i:end]; -1 when it is another line. Raises ReplyError."""
-    fields: cython.int
     if p[i + 2] == 32:  # VA size flags*
         return _number(p, i + 3, end)
     if end - i < 11 or p[i + 2] != 76 or p[i + 3] != 85 or p[i + 4] != 69 or p[i + 5] != 32:
         return -1
     i += 6  # VALUE key flags size [cas]
-    for fields in range(2):
-        if i < end and p[i] == 32:
-            raise ReplyError("a VALUE line has two spaces in a row")
-        while i < end and p[i] != 32:
-            i += 1
+    return _number(p, _after_word(p, _after_word(p, i, end), end), end)
+
+
+@cython.cfunc
+@cython.exceptval(-2, check=False)
+def _after_word(p: cython.p_uchar, i: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """The index after the word at i and the space behind it."""
+    if i < end and p[i] == 32:
+        raise ReplyError("a VALUE line has two spaces in a row")
+    while i < end and p[i] != 32:
         i += 1
-    return _number(p, i, end)
+    return i + 1
 
 
 @cython.cfunc
@@ -130,15 +134,22 @@ def _is_line(p: cython.p_uchar, i: cython.Py_ssize_t, end: cython.Py_ssize_t) ->
         while i < end and p[i] == 32:
             i += 1
         return i == end
-    return _first_word(p, i, end) in WORDS
+    if end - i == 6 and p[i] == 83 and p[i + 1] == 84 and p[i + 2] == 79:  # nearly always STORED
+        return p[i + 3] == 82 and p[i + 4] == 69 and p[i + 5] == 68
+    return _is_end(p, i, end) or _first_word(p, i, end) in WORDS
 
 
 @cython.cfunc
 @cython.exceptval(-2, check=False)
 def _ends_list(p: cython.p_uchar, i: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
-    if end - i == 3 and p[i] == 69 and p[i + 1] == 78 and p[i + 2] == 68:
-        return True
-    return _first_word(p, i, end) in ERRORS
+    return _is_end(p, i, end) or _first_word(p, i, end) in ERRORS
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _is_end(p: cython.p_uchar, i: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
+    return end - i == 3 and p[i] == 69 and p[i + 1] == 78 and p[i + 2] == 68
 
 
 @cython.cfunc

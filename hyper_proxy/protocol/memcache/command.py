@@ -18,6 +18,7 @@ META_STORE = 8  # ms key bytes flag*, and the value
 META_DEBUG = 9  # me key [b]
 LOCAL = 10  # answered by the proxy, or asked of all nodes
 REFUSED = 11  # known, not served
+NONE = 12  # there is no such command
 
 # Classes, for statistics.
 READ = 0

@@ -6,19 +6,42 @@ docs/memcache-commands.md describes the same table for users; a test keeps both 
 from __future__ import annotations
 
 from hyper_proxy.protocol.memcache.command import (
-    ADMIN, DELETE, EXPTIME, IDEMPOTENT, LOCAL, META, META_DEBUG, META_STORE, NUMBER, READ, REFUSED, RETRIEVE,
-    RETRIEVE_TOUCHING, STORE, STORE_CAS, WRITE, Command,
-)  # fmt: skip
+    ADMIN,
+    DELETE,
+    EXPTIME,
+    IDEMPOTENT,
+    LOCAL,
+    META,
+    META_DEBUG,
+    META_STORE,
+    NONE,
+    NUMBER,
+    READ,
+    REFUSED,
+    RETRIEVE,
+    RETRIEVE_TOUCHING,
+    STORE,
+    STORE_CAS,
+    WRITE,
+    Command,
+)
 
 ERRORS = (b"ERROR", b"CLIENT_ERROR", b"SERVER_ERROR")
 _STORED = (b"STORED\r\n", b"NOT_STORED\r\n", b"EXISTS\r\n", b"NOT_FOUND\r\n", *ERRORS)
 _NUMBERS = tuple(b"%d" % digit for digit in range(10))
 
 
-def _meta(name: bytes, form: int, klass: int, codes: tuple[bytes, ...], hides: tuple[bytes, ...]) -> Command:
-    """A meta command and its quiet twin: the flag q is taken out on the way to the server, and `hides` on the way back."""
-    answers = (*codes, *ERRORS)
-    quiet = Command(name, form, 2, 0, klass, answers, hides)
+def _whole(codes: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Beginnings of lines whose first word is one of the codes: END is no EN."""
+    return tuple(code + end for code in codes for end in (b" ", b"\r"))
+
+
+def _meta(
+    name: bytes, form: int, klass: int, codes: tuple[bytes, ...], hides: tuple[bytes, ...]
+) -> Command:
+    """A meta command and its quiet twin: q is taken out on the way there, the answers in `hides` on the way back."""
+    answers = (*_whole(codes), *ERRORS)
+    quiet = Command(name, form, 2, 0, klass, answers, _whole(hides))
     return Command(name, form, 2, 0, klass, answers, (), quiet)
 
 
@@ -38,11 +61,11 @@ _ROWS = (
     Command(b"incr", NUMBER, 3, 4, WRITE, (*_NUMBERS, b"NOT_FOUND\r\n", *ERRORS)),
     Command(b"decr", NUMBER, 3, 4, WRITE, (*_NUMBERS, b"NOT_FOUND\r\n", *ERRORS)),
     Command(b"touch", EXPTIME, 3, 4, IDEMPOTENT, (b"TOUCHED\r\n", b"NOT_FOUND\r\n", *ERRORS)),
-    _meta(b"mg", META, READ, (b"HD", b"VA ", b"EN"), (b"EN",)),
+    _meta(b"mg", META, READ, (b"HD", b"VA", b"EN"), (b"EN",)),
     _meta(b"ms", META_STORE, WRITE, (b"HD", b"NS", b"EX", b"NF"), (b"HD",)),
     _meta(b"md", META, WRITE, (b"HD", b"NF", b"EX"), (b"HD",)),
-    _meta(b"ma", META, WRITE, (b"HD", b"VA ", b"NF", b"NS", b"EX"), (b"HD", b"VA ")),
-    Command(b"me", META_DEBUG, 2, 0, ADMIN, (b"ME ", b"EN", *ERRORS)),
+    _meta(b"ma", META, WRITE, (b"HD", b"VA", b"NF", b"NS", b"EX"), (b"HD", b"VA")),
+    Command(b"me", META_DEBUG, 2, 0, ADMIN, (*_whole((b"ME", b"EN")), *ERRORS)),
     Command(b"mn", LOCAL, 1, 0, ADMIN),
     Command(b"version", LOCAL, 1, 0, ADMIN),
     Command(b"verbosity", LOCAL, 2, 3, ADMIN),
@@ -56,3 +79,5 @@ _ROWS = (
 )
 
 COMMANDS: dict[bytes, Command] = {row.name: row for row in _ROWS}
+
+UNKNOWN = Command(b"", NONE, 1, 0, ADMIN)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hyper_proxy.common.errors import BackendError
-from hyper_proxy.protocol.memcache import translate
+from hyper_proxy.protocol.memcache import translate, wording
+from hyper_proxy.protocol.memcache.command import META_STORE
 from hyper_proxy.protocol.memcache.framing import split_words
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ def treat(session: MemcacheSession, buf: bytes, end: int) -> bool:
     if session.gather.slots:
         return False
     framer = session.framer
+    if framer.command.form == META_STORE and buf[end - 2 : end] != b"\r\n":
+        session.answer(wording.BAD_CHUNK)
+        return True
     words = [framer.command.name, *split_words(buf, framer.args, framer.text_end)]
     run(session, words, buf[framer.line_end : end - 2])
     return True

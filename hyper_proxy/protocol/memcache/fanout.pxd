@@ -29,8 +29,8 @@ cdef class MultiGet(Reducer):
     cdef Py_ssize_t first
     cdef Py_ssize_t text_end
 
-    cdef bytes cut(self, bytes buf, Py_ssize_t head, Py_ssize_t first, Py_ssize_t text_end, Placement placement,
-                   Py_ssize_t max_key, Py_ssize_t max_keys, bint short_lines, bint rewrite)
+    cpdef bytes cut(self, bytes buf, Py_ssize_t head, Py_ssize_t first, Py_ssize_t text_end, Placement placement,
+                    Py_ssize_t max_key, Py_ssize_t max_keys, bint short_lines, bint rewrite)
     cdef void write_parts(self, Py_ssize_t head)
     cdef bytes receive(self, list replies, Session session)
     cdef bytes lose(self, Part part, bytes answer, Session session)

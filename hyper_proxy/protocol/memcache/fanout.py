@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Split a retrieval of many keys by shard and merge the items in the order of the client's keys, without an object per key.
+"""Split a retrieval of many keys by shard, merge the items in the client's order: without an object per key.
 
 Pass 1 locates every key and adds up what each shard's request will need; pass 2 copies the keys into one exactly sized
 buffer per shard. The merge walks the client's keys once more: an item belongs to the next key of its shard that has the
@@ -17,7 +17,8 @@ if not cython.compiled:
 
 END_BYTES = 5  # "END" CRLF
 ITEM_HEAD = 6  # "VALUE "
-SHORT_LINE = 1600  # memcached may close a connection on which 2048 bytes came without the end of a line; a key is 250 more
+# memcached may close a connection on which 2048 bytes came without the end of a line. A last key comes on top.
+SHORT_LINE = 1600
 MOST_PARTS = 65536
 
 
@@ -29,7 +30,7 @@ class Part:
         self.shard = shard
         self.index = index
         self.keys = 0
-        self.request = None
+        self.request: bytearray | None = None
         self.size = 0
         self.cursor = 0
         self.end = 0
@@ -44,20 +45,20 @@ class MultiGet(Reducer):
         self.parts: list = []
         self.keys = 0
         self.count = 0
-        self.owners = None  # two bytes a key: the index of its part
+        self.owners: bytearray = bytearray()  # two bytes a key: the index of its part
         self.buf = b""
         self.first = 0
         self.text_end = 0
 
-    @cython.cfunc
+    @cython.ccall
     def cut(self, buf: bytes, head: cython.Py_ssize_t, first: cython.Py_ssize_t, text_end: cython.Py_ssize_t,
             placement: Placement, max_key: cython.Py_ssize_t, max_keys: cython.Py_ssize_t,
             short_lines: cython.bint, rewrite: cython.bint) -> bytes:
         """Fill `parts` with the keys of buf[first:text_end]; each request begins with buf[head:first].
 
-        short_lines: memcached takes a line of any length for get and gets only; other lines are cut again at SHORT_LINE.
-        rewrite: write the request anew even if there is a single part; else that has none, for the client's can travel as
-        it came. Returns None, or the error for the client.
+        short_lines: memcached takes a line of any length for get and gets only, others are cut at SHORT_LINE.
+        rewrite: write the request anew even if there is a single part, which else has none: the client's can travel as
+        it came. Returns the error for the client, b"" when there is none.
         """
         p: cython.p_uchar = buf
         keys: cython.Py_ssize_t = 0
@@ -108,7 +109,7 @@ class MultiGet(Reducer):
         self.count = len(self.parts)
         if self.count > 1 or rewrite:
             self.write_parts(head)
-        return None
+        return b""
 
     @cython.cfunc
     def write_parts(self, head: cython.Py_ssize_t) -> cython.void:
@@ -145,13 +146,13 @@ class MultiGet(Reducer):
 
     @cython.ccall
     def reduce(self, replies: list, session: Session) -> bytes:
-        """The items in the client's order; by `on_partial` a failed part makes the whole an error, or its keys misses."""
+        """The items in the client's order. By `on_partial` a failed part makes an error, or misses."""
         part: Part
-        out: bytearray
+        out: bytearray | None
         wrong: cython.Py_ssize_t
         size: cython.Py_ssize_t
         failure: bytes = self.receive(replies, session)
-        while failure is None:
+        while not failure:
             out = None
             if self.count > 1:
                 size = END_BYTES
@@ -170,10 +171,10 @@ class MultiGet(Reducer):
 
     @cython.cfunc
     def receive(self, replies: list, session: Session) -> bytes:
-        """Put the replies into their parts. None, or the reply for the whole request when one of them makes it fail."""
+        """Put the replies into their parts. The answer to the whole request if one makes it fail, else b""."""
         part: Part
-        failure: bytes = None
-        for part, reply in zip(self.parts, replies):
+        failure: bytes = b""
+        for part, reply in zip(self.parts, replies, strict=True):
             part.request = None
             if not isinstance(reply, bytes):
                 failure = failure or self.lose(part, session.error_reply(reply), session)
@@ -191,10 +192,10 @@ class MultiGet(Reducer):
 
     @cython.cfunc
     def lose(self, part: Part, answer: bytes, session: Session) -> bytes:
-        """This part has no items. None where its keys count as not found, else the answer to the whole request."""
+        """This part has no items. The answer to the whole request, b"" where its keys just count as not found."""
         part.reply = b""
         part.end = 0
-        return answer if session.snapshot.instance.on_partial == "error" else None
+        return answer if session.snapshot.instance.on_partial == "error" else b""
 
     @cython.cfunc
     @cython.exceptval(-2, check=False)
@@ -237,7 +238,7 @@ class MultiGet(Reducer):
 @cython.exceptval(check=False)
 def item_end(reply: bytes, i: cython.Py_ssize_t, key: bytes, start: cython.Py_ssize_t,
              end: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """The index after the VALUE item at i, -1 when its key is not key[start:end]. The reply is known to be well-formed."""
+    """The index after the VALUE item at i of a well-formed reply; -1 when its key is not key[start:end]."""
     p: cython.p_uchar = reply
     n: cython.Py_ssize_t = len(reply)
     size: cython.Py_ssize_t = end - start
@@ -246,7 +247,7 @@ def item_end(reply: bytes, i: cython.Py_ssize_t, key: bytes, start: cython.Py_ss
         return -1
     if cython.compiled:
         asked: cython.p_uchar = key
-        if memcmp(p + i + ITEM_HEAD, asked + start, size) != 0:  # noqa: F821
+        if memcmp(p + i + ITEM_HEAD, asked + start, size) != 0:  # type: ignore[name-defined]  # noqa: F821
             return -1
     elif reply[i + ITEM_HEAD : after] != key[start:end]:
         return -1
@@ -271,7 +272,7 @@ def _copy(out: bytearray, at: cython.Py_ssize_t, data: bytes, start: cython.Py_s
     if cython.compiled:
         to: cython.p_uchar = out
         source: cython.p_uchar = data
-        memcpy(to + at, source + start, end - start)  # noqa: F821
+        memcpy(to + at, source + start, end - start)  # type: ignore[name-defined]  # noqa: F821
     else:
         out[at : at + end - start] = data[start:end]
     return at + end - start

@@ -12,6 +12,7 @@ cdef int DELETE
 cdef int META
 cdef int META_STORE
 cdef int META_DEBUG
+cdef int LOCAL
 cdef Py_ssize_t MAX_SIZE
 cdef Py_ssize_t MOST_META_WORDS
 cdef Py_ssize_t PLAIN_DIGITS

@@ -1,15 +1,19 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Where a memcache request ends, what its line says, and whether memcached 1.6.18 would take it.
 
-Every error after which memcached does or does not read the value that follows is found here, so that what is sent on to a
-server has exactly one answer: framing towards the server is never a matter of luck.
+Every error after which memcached does or does not read the value that follows is found here, so that what is sent on to
+a server has exactly one answer: framing towards the server is never a matter of luck.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
 
 import cython
 
 from hyper_proxy.common.errors import ClientError
 from hyper_proxy.protocol.memcache import wording
-from hyper_proxy.protocol.memcache.commands import COMMANDS
+from hyper_proxy.protocol.memcache.commands import COMMANDS, UNKNOWN
 from hyper_proxy.protocol.memcache.numbers import read_signed32, read_unsigned32, read_unsigned64
 
 if not cython.compiled:
@@ -24,6 +28,7 @@ DELETE = 6
 META = 7
 META_STORE = 8
 META_DEBUG = 9
+LOCAL = 10
 
 MAX_SIZE = 2**31 - 3  # of a value that a line can announce
 MOST_META_WORDS = 19  # of mg, ms, md, ma
@@ -31,7 +36,9 @@ PLAIN_DIGITS = 9  # so many digits fit into every field
 MAX_DIGITS = 64  # characters of a number, leading zeros included; memcached has no such limit
 LONG_LINE = 2000  # memcached may close a connection on which 2048 bytes came without the end of a line
 
-FIELDS = {
+Reader = Callable[[bytes], "int | None"]
+
+FIELDS: dict[int, tuple[Reader, ...]] = {
     STORE: (read_unsigned32, read_signed32, read_signed32),
     STORE_CAS: (read_unsigned32, read_signed32, read_signed32, read_unsigned64),
     NUMBER: (read_unsigned64,),
@@ -45,7 +52,7 @@ FIELDS = {
 class Framer:
     """Finds requests in a buffer; after `scan` its attributes describe the request that was found.
 
-    command             its row, None when there is none of that name
+    command             its row, UNKNOWN when there is none of that name
     error               what to answer instead of sending it on; None when it may be sent
     noreply             no answer is wanted, not even an error
     args                the index after the command's name
@@ -69,15 +76,15 @@ class Framer:
         self.position = 0  # how much of an unfinished line has been searched for its end
         self.need = self.args = self.key_start = self.key_end = self.cut = self.text_end = self.line_end = 0
         self.words = self.word_start = self.word_end = self.swallow = self.quiet_start = self.quiet_end = 0
-        self.command = None
-        self.error = None
+        self.command = UNKNOWN
+        self.error: bytes | None = None
         self.noreply = self.several = self.stale = self.encoded = False
         self.whole = True  # nothing stands between the text and the line's end
         self.long = False
         self.odd = False  # a number is written in a way that other versions of memcached may refuse
         self.quiet = 0
         self.last_name = b""
-        self.last_command = None
+        self.last_command = UNKNOWN
 
     @cython.ccall
     @cython.exceptval(-2, check=False)
@@ -110,7 +117,7 @@ class Framer:
         self.next_word(buf, start)
         self.args = self.word_end
         self.command = self.lookup(buf)
-        if self.command is None:
+        if self.command is UNKNOWN:
             self.error = wording.ERROR
             return self.line_end
         form = self.command.form
@@ -122,7 +129,7 @@ class Framer:
             self.noreply = False
             self.error = wording.BAD_FORMAT if form == META_DEBUG else wording.ERROR
             return self.line_end
-        if form == STORE or form == STORE_CAS:
+        if STORE <= form <= STORE_CAS:
             size = self.read_store(buf)
         elif form == META_STORE:
             size = self.read_meta_store(buf)
@@ -135,7 +142,7 @@ class Framer:
 
     @cython.ccall
     def request(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> bytes:
-        """The request buf[start:end] as it is sent on: as it came, without noreply, q, odd numbers and heaps of spaces."""
+        """The request buf[start:end] to send on: as it came, but for noreply, q, odd numbers and heaps of spaces."""
         if self.odd or self.long:
             return b"%b\r\n%b" % (self.rewrite(buf), buf[self.line_end : end])
         if self.quiet:
@@ -149,7 +156,8 @@ class Framer:
         """The line with single spaces and with its numbers in plain digits."""
         words = split_words(buf, self.args, self.cut)
         readers = FIELDS.get(self.command.form, ())
-        numbers = [b"%d" % read(word) for read, word in zip(readers, words[1:], strict=False)]
+        # Not fewer words than numbers: the line was read before.
+        numbers = [str(read(word)).encode() for read, word in zip(readers, words[1:], strict=False)]
         flags = [word for word in words[1 + len(numbers) :] if not (self.quiet and word.startswith(b"q"))]
         return b" ".join([self.command.name, words[0], *numbers, *flags])
 
@@ -169,11 +177,9 @@ class Framer:
             if i == size:
                 return self.last_command
         name: bytes = buf[start : start + size]
-        command: Command = COMMANDS.get(name)
-        if command is not None:
-            self.last_name = name
-            self.last_command = command
-        return command
+        self.last_command = COMMANDS.get(name, UNKNOWN)
+        self.last_name = name
+        return self.last_command
 
     @cython.cfunc
     @cython.exceptval(check=False)
@@ -219,8 +225,8 @@ class Framer:
 
     @cython.cfunc
     @cython.exceptval(-1, check=True)
-    def number(self, buf: bytes, read: object) -> cython.Py_ssize_t:
-        """The next word as a number; sets `error` when it is none. Of numbers that do not fit into 32 bits 0 is returned."""
+    def number(self, buf: bytes, read: Reader) -> cython.Py_ssize_t:
+        """The next word as a number; sets `error` when it is none. 0 for one of more than 32 bits."""
         p: cython.p_uchar = buf
         self.next_word(buf, self.word_end)
         i: cython.Py_ssize_t = self.word_start
@@ -232,7 +238,7 @@ class Framer:
             if i == self.word_end:
                 return value
         word: bytes = buf[self.word_start : self.word_end]
-        exact: object = read(word) if len(word) <= MAX_DIGITS else None
+        exact = read(word) if len(word) <= MAX_DIGITS else None
         if exact is None:
             self.error = wording.BAD_FORMAT
             return 0
@@ -252,7 +258,7 @@ class Framer:
             self.read_number(buf, read_signed32, wording.BAD_EXPTIME)
         elif form == DELETE:
             self.read_delete(buf)
-        elif form == META or form == META_DEBUG:
+        elif form < LOCAL:
             self.read_meta(buf)
         return True
 
@@ -280,7 +286,7 @@ class Framer:
             self.error = wording.BAD_FORMAT
 
     @cython.cfunc
-    def read_number(self, buf: bytes, read: object, refusal: bytes) -> cython.void:
+    def read_number(self, buf: bytes, read: Reader, refusal: bytes) -> cython.void:
         """incr, decr, touch: a key and a number; memcached does not look at a further word that is not noreply."""
         if not self.take_key(buf):
             self.error = wording.BAD_FORMAT
@@ -397,8 +403,8 @@ def _find(buf: bytes, byte: cython.int, start: cython.Py_ssize_t, end: cython.Py
     """The index of the first such byte in buf[start:end], or -1."""
     if cython.compiled:
         p: cython.p_uchar = buf
-        found: cython.p_uchar = cython.cast(cython.p_uchar, memchr(p + start, byte, end - start))  # noqa: F821
-        return -1 if found == cython.NULL else found - p
+        at: cython.p_void = memchr(p + start, byte, end - start)  # type: ignore[name-defined]  # noqa: F821
+        return -1 if at == cython.NULL else cython.cast(cython.p_uchar, at) - p
     else:
         return buf.find(byte, start, end)
 

@@ -22,7 +22,7 @@ Answer = Callable[["MemcacheSession", Sequence[bytes]], bool]
 
 
 def treat(session: MemcacheSession, words: Sequence[bytes]) -> bool:
-    """Answer the command at hand, of which `words` stand behind the name; False while the batch before it is not answered."""
+    """Answer the command at hand; `words` stand behind its name. False while the batch before it is not answered."""
     command = session.framer.command
     if command.form == REFUSED:
         session.answer(wording.refused(command.name, command.why))
@@ -116,7 +116,8 @@ def forget(session: MemcacheSession) -> None:
         storage.delete_many([key])
     elif storage.forwards:
         word = session.buf[session.framer.key_start : session.framer.key_end]
-        session.send_unheard(session.lanes[session.shard()], b"md %b b\r\n" % word if word != key else b"delete %b\r\n" % key)
+        request = b"delete %b\r\n" % key if word == key else b"md %b b\r\n" % word
+        session.send_unheard(session.lanes[session.shard()], request)
 
 
 class AllOk(Reducer):

@@ -41,7 +41,7 @@ def treat(session: MemcacheSession, buf: bytes, end: int) -> bool:
 
 
 class LushanGet(Reducer):
-    """keys: as the client says them; `there`: as the servers do; `parts`: shard to the indexes of its keys, in order."""
+    """keys: as the client says them; there: as the servers do; parts: shard to the indexes of its keys, in order."""
 
     def __init__(self, session: MemcacheSession, keys: Sequence[bytes]) -> None:
         storage = session.snapshot.storage
@@ -58,7 +58,7 @@ class LushanGet(Reducer):
         self.count = len(self.parts)
 
     def reduce(self, replies: list[Any], session: MemcacheSession) -> bytes:
-        """The items under the client's keys, in the client's order; by `on_partial` a failed part is an error or misses."""
+        """The items under the client's keys, in its order; by `on_partial` a failed part makes an error, or misses."""
         items: list[bytes] = [b""] * len(self.keys)
         for (shard, indexes), reply in zip(self.parts.items(), replies, strict=True):
             failure = self._take(items, indexes, reply)
@@ -74,7 +74,7 @@ class LushanGet(Reducer):
         return b"".join(items) + wording.END
 
     def _take(self, items: list[bytes], indexes: Sequence[int], reply: Any) -> bytes | None:
-        """Put the items of one reply to their indexes. None, or what to answer instead, empty when the reply does not fit."""
+        """Put the items of one reply to their indexes. None; or the answer instead, empty for a misfit."""
         if not isinstance(reply, bytes):
             return b""
         at = 0

@@ -1,7 +1,7 @@
 """What the proxy itself must know of meta commands: base64 keys, and the flags of a request that is refused here.
 
-The flag q asks for silence in the usual case. It is taken out on the way to the server, so that every request there has one
-answer, and the answer is dropped here if memcached would not have sent it (the column `hides` of the command table).
+The flag q asks for silence in the usual case. It is taken out on the way to the server, so that every request there has
+one answer, and the answer is dropped here if memcached would not have sent it (`hides` of the command table).
 """
 
 from __future__ import annotations

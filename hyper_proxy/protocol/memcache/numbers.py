@@ -1,7 +1,7 @@
 """Numbers as memcached 1.6.18 reads them from a command line: with C's strtol and strtoul, then cut to their width.
 
-So "+1", "1<TAB>x" and, for a 32-bit field, "4294967296" (0) are numbers. The proxy reads the odd ones as memcached does and
-sends on what they mean in plain digits, since other versions are stricter and would lose their place in the stream.
+So "+1", "1<TAB>x" and, for a 32-bit field, "4294967296" (0) are numbers. The proxy reads the odd ones as memcached does
+and sends on what they mean in plain digits: other versions are stricter and would lose their place in the stream.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _read(word: bytes) -> tuple[bool, int] | None:
 
 
 def read_unsigned64(word: bytes) -> int | None:
-    """A delta or a cas; None when it is no number. A minus sign wraps, and is refused when the result has the highest bit."""
+    """A delta or a cas; None when it is no number. A minus sign wraps, if the result has no highest bit."""
     read = _read(word)
     if read is None or read[1] > _UINT64_MAX:
         return None
@@ -39,7 +39,7 @@ def read_unsigned32(word: bytes) -> int | None:
 
 
 def read_signed32(word: bytes) -> int | None:
-    """A time of expiry or a length; None when it is no number. Only the lower 32 bits count, the highest of them is a sign."""
+    """A time of expiry or a length; None when it is no number. The lower 32 bits count, with a sign."""
     read = _read(word)
     if read is None:
         return None

@@ -21,6 +21,7 @@ cdef class MemcacheSession(Session):
     cdef readonly object treat
     cdef Py_ssize_t max_key
     cdef Py_ssize_t max_keys
+    cdef Py_ssize_t max_line
     cdef Py_ssize_t swallow
     cdef list asked
     cdef Gather dropped

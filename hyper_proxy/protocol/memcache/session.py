@@ -1,11 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """One memcache client: the walk over its requests.
 
-Here is the way of what a memcached is asked for: a request goes to the shard of its key as it came, a retrieval of many keys
-is split. What the proxy answers itself is in local.py, Lushan's way in lushan.py, that of a key-value storage in embedded.py.
+Here is the way of what a memcached is asked for: a request goes to the shard of its key as it came, a retrieval of many
+keys is split. What the proxy answers itself is in local.py, Lushan's way in lushan.py, that of a key-value storage in
+embedded.py.
 
 Every answer is held against its question before it is passed on: kind, key and number of items.
 """
+
+from typing import Any
 
 import cython
 
@@ -19,7 +22,6 @@ from hyper_proxy.storage.keyvalue import KeyValue
 
 if not cython.compiled:
     from hyper_proxy.conn_pool.lane import Lane
-    from hyper_proxy.hashing.placement import Placement
     from hyper_proxy.protocol.memcache.command import Command
     from hyper_proxy.protocol.memcache.fanout import Part
     from hyper_proxy.protocol.session import Session
@@ -35,8 +37,8 @@ FIELDS = 4  # of one entry of `asked`
 class MemcacheSession(Session):
     """A memcache client has no state but its place in the stream.
 
-    asked    for each forwarded request of the batch: its slot, its row, where its key begins in `buf`, and the key's size
-             (8 bits) with the shard
+    asked    for each forwarded request of the batch: its slot, its row, where its key begins in `buf`, and the key's
+             size (8 bits) with the shard
     swallow  bytes of a refused value that are still to come
     treat    None when requests are forwarded, else the function that answers them: (session, buf, end) -> bool
     """
@@ -46,7 +48,7 @@ class MemcacheSession(Session):
         self.asked: list = []
         self.buf = b""
         self.swallow = 0
-        self.dropped = None
+        self.dropped: Dropped | None = None
         super().__init__(front, client)
 
     def adopt(self) -> None:
@@ -54,24 +56,25 @@ class MemcacheSession(Session):
         limits = snapshot.instance.limits
         self.max_key = limits.max_key_bytes
         self.max_keys = limits.max_arguments
+        self.max_line = limits.max_line_bytes
         self.framer = Framer(limits.max_key_bytes, limits.max_value_bytes, limits.max_line_bytes)
         self.placement = snapshot.placement
         storage = snapshot.storage
         if isinstance(storage, KeyValue):
             self.lanes: list = []
-            self.treat = embedded.treat
+            self.treat: Any = embedded.treat
         else:
             self.lanes = storage.lanes(self.sequence)
             self.treat = None if storage.forwards else lushan.treat
 
     @cython.ccall
-    def feed(self, data: bytes):
-        """As the base does; but a long line without an end is only searched for it, not taken up again at every packet."""
-        if self.rest is not None and self.framer.position and b"\n" not in data:
-            if len(self.rest) + len(data) <= self.snapshot.instance.limits.max_line_bytes:
-                self.rest += data
-                self.need = len(self.rest) + 1
-                return
+    def feed(self, data: bytes) -> None:
+        """As the base does; but a line without an end is only searched for it, not taken up again at every packet."""
+        rest: bytearray | None = self.rest
+        if rest is not None and self.framer.position and len(rest) + len(data) <= self.max_line and b"\n" not in data:
+            rest += data
+            self.need = len(rest) + 1
+            return
         Session.feed(self, data)
 
     @cython.cfunc
@@ -159,7 +162,7 @@ class MemcacheSession(Session):
             buf, head, framer.key_start, framer.text_end, self.placement, self.max_key, self.max_keys, touching,
             framer.long,
         )  # fmt: skip
-        if error is not None:
+        if error:
             self.answer(error)
             self.front.stats.error("client")
             return
@@ -184,7 +187,7 @@ class MemcacheSession(Session):
     # --- answers
 
     @cython.ccall
-    def finish(self):
+    def finish(self) -> None:
         """Hold the answers against what was asked, then write them."""
         if self.asked:
             self.gather.wait()
@@ -217,7 +220,8 @@ class MemcacheSession(Session):
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
-    def fits(self, command: Command, reply: bytes, key_start: cython.Py_ssize_t, key_size: cython.Py_ssize_t) -> cython.bint:
+    def fits(self, command: Command, reply: bytes, key_start: cython.Py_ssize_t,
+             key_size: cython.Py_ssize_t) -> cython.bint:
         """Can this be the answer to that request?"""
         p: cython.p_uchar = reply
         if command.form > RETRIEVE_TOUCHING:
@@ -239,17 +243,17 @@ class MemcacheSession(Session):
     # --- for the ways of treatment
 
     @cython.ccall
-    def answer(self, reply: bytes):
+    def answer(self, reply: bytes) -> None:
         """The reply to the request at hand, known without asking anybody."""
         self.gather.add(reply)
 
     @cython.ccall
-    def send_unheard(self, lane: Lane, raw: object):
+    def send_unheard(self, lane: Lane, raw: object) -> None:
         """Send a request whose answer nobody wants."""
         if self.dropped is None:
             self.dropped = Dropped(self.front.stats)
         if lane.pending_bytes > lane.max_pending_bytes:
-            error: object = lane.wait_for_room()
+            error = lane.wait_for_room()
             if error is not None:
                 self.dropped.fail(-1, error)
                 return

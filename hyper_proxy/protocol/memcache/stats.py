@@ -1,7 +1,7 @@
 """The command `stats`: the proxy's own numbers, and what the nodes say, added up.
 
-A client that watches hits, items and evictions sees those of all nodes together. Per node and with latencies they are at
-the sidecar's /stats.
+A client that watches hits, items and evictions sees those of all nodes together. Per node, and with latencies, they are
+at the sidecar's /stats.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ REFUSALS = {
 
 # Numbers of which the largest is what one wants to know; behind the last colon of items:1:age and the like.
 LARGEST = frozenset(
-    "age age_hot age_warm mem_requested_max evicted_time chunk_size chunks_per_page hash_power_level threads "
-    "log_watchers max_connections lru_maintainer_juggles active_slabs".split()
+    ("age", "age_hot", "age_warm", "evicted_time", "chunk_size", "chunks_per_page", "hash_power_level", "active_slabs")
 )
 
 
@@ -95,7 +94,7 @@ def read_lines(reply: bytes) -> dict[str, str]:
 
 
 def merge(nodes: list[dict[str, str]], *, add: bool) -> dict[str, str]:
-    """The lines of all nodes as one: counts added (when `add`) or the largest taken, everything else as the first node has it."""
+    """The lines of all nodes as one: counts added (if `add`) or the largest taken, the rest the first node's."""
     merged: dict[str, str] = {}
     for lines in nodes:
         for name, value in lines.items():

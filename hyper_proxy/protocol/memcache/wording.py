@@ -1,4 +1,4 @@
-"""Replies of the memcache front that no server has given: memcached's own words wherever it has words for it (1.6.18)."""
+"""Replies of the memcache front that no server has given: memcached's own words (1.6.18) wherever it has them."""
 
 from __future__ import annotations
 
