@@ -1,7 +1,7 @@
 """MULTI and WATCH: a transaction lives on one shard, on a lane that is this client's alone.
 
-The shard is that of the first key; commands without a key that come before it are held back until it is known. On the lane
-the server does what it always does: it queues, checks and executes; its replies are passed on.
+The shard is that of the first key; commands without a key that come before it are held back until it is known. On the
+lane the server does what it always does: it queues, checks and executes; its replies are passed on.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ EXEC = join_words([b"EXEC"])
 DISCARD = join_words([b"DISCARD"])
 ENDS = frozenset({b"auth", b"client|reply", b"discard", b"exec", b"hello", b"multi", b"quit", b"reset", b"watch"})
 # What the proxy answers itself, or asks of every node, has no place inside a transaction on one server.
-QUEUED = frozenset({command.SINGLE, command.SAME_SHARD, command.SPLIT, command.ANY, command.BLOCK, command.LOCAL})
+QUEUED = frozenset({command.SINGLE, command.SAME_SHARD, command.SPLIT, command.ANY, command.BLOCK})
+# But for these, which a server answers alike. The others would reach the server itself, behind the proxy's answers:
+# CONFIG GET would tell its password, CLIENT TRACKING would change a connection that other clients get afterwards.
+ALIKE = frozenset({b"echo", b"ping", b"time", b"unwatch", b"select"})
 
 
 class Transaction:
@@ -64,10 +67,10 @@ class Transaction:
     def queue(self, row: Command, raw: bytes, argv: list[bytes]) -> bool:
         """One command between MULTI and EXEC."""
         session = self.session
-        if row.treatment not in QUEUED and row.name not in (b"unwatch", b"select"):
+        if row.treatment not in QUEUED and row.name not in ALIKE:
             raise wording.ErrorReply(wording.NOT_IN_MULTI)
         if row.name == b"select":
-            raise wording.ErrorReply(b"ERR SELECT inside MULTI is not served: the transaction's connection has its database")
+            raise wording.ErrorReply(b"ERR SELECT inside MULTI is not served: its connection has its database already")
         session.tally(row.klass)
         shards = {session.locate(argv[position]) for position in commands.keys_of(row, argv)}
         if not shards and self.lane is None:
