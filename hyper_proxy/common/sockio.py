@@ -6,7 +6,10 @@ buffer at all.
 """
 
 import os
+from array import array
 from errno import EAGAIN, EINTR
+from fcntl import ioctl
+from termios import TIOCOUTQ
 
 import cython
 
@@ -54,3 +57,10 @@ def send(fd: cython.int, data: object, start: cython.Py_ssize_t) -> cython.Py_ss
             return os.write(fd, memoryview(data)[start:])
         except BlockingIOError:
             return 0
+
+
+def untaken(fd: int) -> int:
+    """How many bytes the kernel has taken from us and the other end has not taken from it."""
+    count = array("i", [0])
+    ioctl(fd, TIOCOUTQ, count)
+    return count[0]

@@ -21,6 +21,10 @@ cdef class Lane:
     cdef readonly Py_ssize_t max_pending_bytes
     cdef double read_s
     cdef double heard_at
+    cdef double queued_at
+    cdef bint fresh
+    cdef bint large
+    cdef Py_ssize_t taken
     cdef ReplyParser parser
     cdef list pending
     cdef list queue
@@ -40,5 +44,6 @@ cdef class Lane:
     cdef object flush_callback
 
     cpdef submit(self, object raw, Gather gather, Py_ssize_t position)
+    cdef _depart(self, bytes data, Py_ssize_t count)
     cdef deliver(self, list replies)
     cdef measure(self, Py_ssize_t count, double at)

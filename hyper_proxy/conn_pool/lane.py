@@ -1,11 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """A lane: one pipelined connection to a server, shared by all clients of a worker.
 
-Double buffer: callers append to `pending`; once per turn of the event loop `_flush` swaps it for an empty list and sends it
-in one system call, so concurrent clients share the call. Replies are matched in order to the gathers that wait for them.
+Double buffer: callers append to `pending`; once per turn of the event loop `_flush` swaps it for an empty list and
+sends it in one system call, so concurrent clients share the call. Replies are matched in order to who waits for them.
 
     pending + queue   accepted, not sent: survive the loss of the connection and leave on the next one
     waiting           sent: fail when the connection is lost, for nobody can tell what the server has done
+
+A new connection has to answer one request alone before it gets the others: a server that answers too much shows itself
+while there is nobody yet to whom the surplus could go.
 
 Everything here but `submit` and `wait_for_room` runs in the hub, so nothing can be interrupted half way.
 """
@@ -17,26 +20,30 @@ from gevent import get_hub, spawn
 from gevent.event import Event
 
 from hyper_proxy.common.errors import BackendError
+from hyper_proxy.common.sockio import untaken
 from hyper_proxy.conn_pool.replies import ReplyError
 
 if not cython.compiled:
     from hyper_proxy.common.clock import now
-    from hyper_proxy.common.sockio import recv, send
     from hyper_proxy.common.gather import Gather
+    from hyper_proxy.common.sockio import recv, send
 
 CLOSED = 0
 CONNECTING = 1
 READY = 2
 STATES = ("closed", "connecting", "ready")
+LARGE_BYTES = 65536  # sends above this take their time; smaller ones are not looked after
+TIMER_SLACK_S = 0.0005  # a timer may be so early
 COMPACT_AT = 4096  # answered entries kept at the front of `waiting` before they are cut off
 
 
 @cython.cclass
 class Lane:
-    """node: its conn_pool.node.Node; greeting: what the node's storage needs to greet a new connection (database, RESP version).
+    """node: its conn_pool.node.Node; greeting: what makes the node's storage ready on a new connection (database ...).
 
-    A private lane is one client's for a while: it never connects a second time, since the server has forgotten then what was
-    said on it; `dead` is the BackendError that ended it. A patient one waits for an answer without end: some commands block.
+    A private lane is one client's for a while: it never connects a second time, since the server has forgotten then
+    what was said on it; `dead` is the BackendError that ended it. A patient one waits for an answer without end: some
+    commands block.
     """
 
     def __init__(self, node: object, greeting: object, private: bool = False) -> None:
@@ -61,6 +68,10 @@ class Lane:
         self.bytes_out = 0
         self.unsent = None
         self.unsent_from = 0
+        self.fresh = False  # connected, and nothing answered yet
+        self.large = False  # a large request is under way
+        self.taken = 0  # of `bytes_out`, when it was last looked: what the server has taken from the kernel
+        self.queued_at = 0.0  # when the first of `pending` came
         self.blocked: list = []
         self.scheduled = False
         self.loop = get_hub().loop
@@ -81,6 +92,8 @@ class Lane:
                 if gather is not None:
                     gather.fail(position, error)
                 return
+        if not self.pending:
+            self.queued_at = now()
         self.pending.append(raw)
         self.pending_bytes += len(raw)
         self.queue.append(gather)
@@ -97,13 +110,13 @@ class Lane:
         """Wait until the server has taken what is pending, at most the queue deadline; None, or the BackendError."""
         event = Event()
         self.blocked.append(event)
-        if event.wait(self.node.queue_s):
+        if event.wait(self.node.queue_s) or event not in self.blocked:
             return None
         self.blocked.remove(event)
         return self.node.error("busy", f"more than {self.max_pending_bytes} bytes are waiting to be sent to it")
 
     def distrust(self, detail: str) -> object:
-        """An answer did not fit its question, so none of the others can be trusted: close. Returns the BackendError to tell."""
+        """An answer did not fit its question, so no other can be trusted: close. Returns the BackendError to tell."""
         if self.state == READY:
             self.loop.run_callback(self._distrusted, self.sock, detail)
         return self.node.error("protocol", detail)
@@ -133,7 +146,7 @@ class Lane:
         self.read_s = 0.0 if patient else self.node.read_s
 
     def close(self) -> None:
-        """Close as soon as nothing is in flight or queued; what still is fails after the read deadline at the latest."""
+        """Close as soon as nothing is in flight or queued; what still is fails at the read deadline at the latest."""
         self.loop.run_callback(self._close_when_idle)
 
     def abandon(self) -> None:
@@ -147,13 +160,26 @@ class Lane:
         if self.state != READY or self.unsent is not None or not self.pending:
             return
         pending: list = self.pending
+        if self.fresh:
+            if self.sent == self.answered:
+                self._send_first()
+            return
         data: bytes = bytes(pending[0]) if len(pending) == 1 else b"".join(pending)
-        count: cython.Py_ssize_t = len(pending)
         self.pending = []
         self.waiting.extend(self.queue)
         self.queue = []
-        self.sent += count
+        self._depart(data, len(pending))
+
+    def _send_first(self) -> None:
+        data: bytes = bytes(self.pending.pop(0))
+        self.waiting.extend(self.queue[:2])
+        del self.queue[:2]
+        self._depart(data, 1)
+
+    @cython.cfunc
+    def _depart(self, data: bytes, count: cython.Py_ssize_t):
         at: cython.double = now()
+        self.sent += count
         self.flights.append((self.sent, at))
         if self.read_s and self.timer is None:
             self._start_timer(self.read_s)
@@ -166,25 +192,28 @@ class Lane:
             self._lost("reset", f"connection lost while sending: {error.strerror}", True)
             return
         self.bytes_out += count
+        self.pending_bytes -= count
         start += count
+        if count > LARGE_BYTES and not self.large:
+            self.large = True
+            self.taken = self.bytes_out - untaken(self.fd)
         if start < len(data):
-            self.pending_bytes = len(data) - start
             if self.unsent is None:
                 self.writer.start(self._on_writable)
             self.unsent = data
             self.unsent_from = start
             return
-        self.pending_bytes = 0
         if self.unsent is not None:
             self.unsent = None
             self.writer.stop()
-            for raw in self.pending:
-                self.pending_bytes += len(raw)
             self._flush()
-        if self.blocked:
-            blocked, self.blocked = self.blocked, []
-            for event in blocked:
-                event.set()
+        if self.blocked and self.pending_bytes <= self.max_pending_bytes:
+            self._unblock()
+
+    def _unblock(self) -> None:
+        blocked, self.blocked = self.blocked, []
+        for event in blocked:
+            event.set()
 
     def _on_writable(self) -> None:
         self._send(self.unsent, self.unsent_from)
@@ -219,6 +248,9 @@ class Lane:
             return
         self.measure(count, at)
         self.deliver(replies)
+        if self.fresh:
+            self.fresh = False
+            self._flush()
 
     @cython.cfunc
     def deliver(self, replies: list):
@@ -234,6 +266,7 @@ class Lane:
         if self.head == len(waiting):
             waiting.clear()
             self.head = 0
+            self.large = False
         elif self.head > COMPACT_AT:
             del waiting[: self.head]
             self.head = 0
@@ -278,6 +311,7 @@ class Lane:
         if self.private:
             self._end(error)
         queue, self.queue, self.pending, self.pending_bytes = self.queue, [], [], 0
+        self._unblock()
         _fail(queue, 0, error)
 
     def _ready(self, sock: object) -> None:
@@ -291,6 +325,8 @@ class Lane:
         self.writer = self.loop.io(self.fd, 2)
         self.reader.start(self._on_readable)
         self.state = READY
+        self.fresh = True
+        self.large = False
         self.heard_at = now()
         self._flush()
 
@@ -299,16 +335,48 @@ class Lane:
         self.timer.start(self._on_timer)
 
     def _on_timer(self) -> None:
-        """Silence is measured from the last byte heard or the oldest open question, whichever is later."""
+        """Silence is measured from the last byte heard or taken, or from the oldest open question: the later one."""
         self.timer.close()
         self.timer = None
         if not self.flights:
             return
-        left = max(self.flights[0][1], self.heard_at) + self.read_s - now()
-        if left > 0.0005:
-            self._start_timer(left)
-        else:
+        if self._silence_left() <= TIMER_SLACK_S:
+            # Was it the worker itself that had no time? Then the answer is there by now.
+            sock = self.sock
+            self._on_readable()
+            if self.sock is not sock or self.timer is not None or not self.flights:
+                return
+            if self.large and self._is_taking():
+                self.heard_at = now()
+        left: cython.double = self._silence_left()
+        if left <= TIMER_SLACK_S:
             self._lost("timeout", f"no answer within {round(self.read_s * 1000)} ms", True)
+            return
+        if self.unsent is not None and self.pending:
+            left = min(left, self._expire())
+        self._start_timer(left)
+
+    def _is_taking(self) -> bool:
+        """Has the server taken bytes since the last look? A large request is on its way longer than our call lasts."""
+        before, self.taken = self.taken, self.bytes_out - untaken(self.fd)
+        return self.taken > before
+
+    def _silence_left(self) -> float:
+        return max(self.flights[0][1], self.heard_at) + self.read_s - now()
+
+    def _expire(self) -> float:
+        """The server is slow to read: what has waited for it too long is not sent. Seconds until the next look."""
+        queue_s = self.node.queue_s
+        left = self.queued_at + queue_s - now()
+        if left > TIMER_SLACK_S:
+            return left
+        queue, self.queue = self.queue, []
+        for raw in self.pending:
+            self.pending_bytes -= len(raw)
+        self.pending = []
+        detail = f"not sent within {round(queue_s * 1000)} ms, for it reads too slowly"
+        _fail(queue, 0, self.node.error("queue", detail))
+        return queue_s
 
     def _close_when_idle(self) -> None:
         if self.sent == self.answered and not self.pending:
@@ -330,6 +398,9 @@ class Lane:
         self.reader = self.writer = self.sock = self.timer = self.unsent = self.parser = None
         self.fd = -1
         self.state = CLOSED
+        self.pending_bytes = 0
+        for raw in self.pending:
+            self.pending_bytes += len(raw)
         waiting, head = self.waiting, self.head
         self.waiting, self.head = [], 0
         self.answered = self.sent
@@ -342,6 +413,7 @@ class Lane:
             refusal = self._open()
             if refusal is not None:
                 self._refused(refusal)
+        self._unblock()
         _fail(waiting, head, error)
 
     def _end(self, error: object) -> None:

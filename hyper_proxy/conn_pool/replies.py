@@ -1,15 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Cutting a server's bytes into whole replies, whatever the protocol.
 
-A subclass finds the end of one reply (`scan`); this base keeps what is not whole yet. A large reply is appended to and looked
-at again only when enough bytes are there, from where the last look ended: linear however it is cut into packets.
+A subclass finds the end of one reply (`scan`); this base keeps what is not whole yet. A large reply is appended to and
+looked at again only when enough bytes are there, from where the last look ended: linear however it is cut into packets.
 """
 
 import cython
 
+from hyper_proxy.conn_pool.reply_error import ReplyError
 
-class ReplyError(Exception):
-    """The server sent something that is not a reply of its protocol; the connection can't be used any more."""
+__all__ = ["ReplyError", "ReplyParser"]
 
 
 @cython.cclass
@@ -44,6 +44,11 @@ class ReplyParser:
             start = end
         return out
 
+    @property
+    def is_clean(self) -> bool:
+        """Is nothing left over behind the last reply?"""
+        return self.rest is None
+
     @cython.ccall
     def _resume(self, data: bytes) -> list:
         out: list = []
@@ -74,7 +79,9 @@ class ReplyParser:
         raise ReplyError("no protocol")
 
     @cython.cfunc
-    def wait_for(self, need: cython.Py_ssize_t, position: cython.Py_ssize_t, open: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def wait_for(
+        self, need: cython.Py_ssize_t, position: cython.Py_ssize_t, open: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
         """Say that the reply is not whole: how many bytes of it are needed at least, and where to go on. Returns -1."""
         self.need = need
         self.position = position

@@ -11,9 +11,7 @@ from typing import Any
 
 from hyper_proxy.common.errors import ClientError
 from hyper_proxy.conn_pool.replies import ReplyError
-from tests.kit.plain import plain
 
-REPLY_ERRORS = (ReplyError, plain("hyper_proxy.conn_pool.replies").ReplyError)
 MAX_ARGUMENTS, MAX_BULK, MAX_LINE = 1 << 20, 1 << 29, 1 << 16
 
 Event = tuple[Any, ...]
@@ -101,7 +99,7 @@ def replies(parser: Any, pieces: Iterable[bytes]) -> list[Event]:
         fed += len(piece)
         try:
             found = parser.feed(piece)
-        except REPLY_ERRORS as fault:
+        except ReplyError as fault:
             return [*events, ("error", str(fault))]
         events += [("reply", reply) for reply in found]
         done += sum(map(len, found))

@@ -125,7 +125,7 @@ class Counted(bytes):
 def test_a_look_begins_where_the_last_one_ended() -> None:
     resp = plain(RESP)
 
-    class Parser(resp.RespParser):  # type: ignore[misc, name-defined]
+    class Parser(resp.RespParser):  # type: ignore[name-defined]
         def scan(self, p: bytes, start: int, n: int) -> int:
             return int(super().scan(Counted(p), start, n))
 

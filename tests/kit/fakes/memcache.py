@@ -18,6 +18,7 @@ def item(key: bytes, value: bytes, unique: bytes = b"") -> bytes:
 class _Memcache:
     garbage = b"*1\r\n$-1\r\n"
     surplus = b"STORED\r\n"
+    greetings = frozenset({b"VERSION", b"MN"})
 
     def read(self, stream: BinaryIO) -> list[bytes]:
         """The words of the line, and the value of a store as the last one."""

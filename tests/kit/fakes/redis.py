@@ -25,6 +25,7 @@ def value_of(key: bytes) -> bytes:
 class _Redis:
     garbage = b"HTTP/1.1 400 Bad Request\r\n\r\n"
     surplus = bulk(b"nobody asked for this")
+    greetings = frozenset({b"AUTH", b"HELLO", b"SELECT", b"PING", b"ECHO"})
 
     def read(self, stream: BinaryIO) -> list[bytes]:
         """An array of strings, or an inline command."""
@@ -44,6 +45,10 @@ class _Redis:
             return bulk(value_of(request[1]))
         if name == b"MGET":
             return array([bulk(value_of(key)) for key in request[1:]])
+        if name == b"ECHO":
+            return bulk(request[1])
+        if name == b"HELLO":
+            return b"%1\r\n+proto\r\n:3\r\n"
         if name == b"PING":
             return b"+PONG\r\n"
         if name in (b"DEL", b"UNLINK", b"EXISTS", b"TOUCH"):

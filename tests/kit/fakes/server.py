@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import BinaryIO, Protocol
 
 SLOW_S = 0.1  # how long "slow" thinks about each reply
+MOMENT_S = 0.01
 LINGER_0 = struct.pack("ii", 1, 0)  # close() then sends a reset
 
 
@@ -24,6 +25,7 @@ class Speech(Protocol):
 
     garbage: bytes
     surplus: bytes  # a whole reply that nobody has asked for
+    greetings: frozenset[bytes]  # in upper case: verbs that a proxy says on a new connection
 
     def read(self, stream: BinaryIO) -> list[bytes]:
         """The words of the next request; none at the end of the stream."""
@@ -93,6 +95,31 @@ def too_much(talk: Conversation, reply: bytes) -> None:
     talk.send(reply + talk.speech.surplus)
 
 
+def afterthought(talk: Conversation, reply: bytes) -> None:
+    """Answers right, and a moment later once more, unasked."""
+    talk.send(reply)
+    talk.stop.wait(MOMENT_S)
+    talk.send(talk.speech.surplus)
+
+
+def double(talk: Conversation, reply: bytes) -> None:
+    """Sends a reply that nobody has asked for in front of the right one."""
+    talk.send(talk.speech.surplus + reply)
+
+
+def deaf(talk: Conversation, reply: bytes) -> None:
+    """Stops reading, and never answers."""
+    talk.stop.wait()
+    raise Closed
+
+
+def endless(talk: Conversation, reply: bytes) -> None:
+    """Begins a line that has no end."""
+    talk.send(reply[:1])
+    while True:
+        talk.send(b"1" * 65536)
+
+
 def bytewise(talk: Conversation, reply: bytes) -> None:
     """Answers right, a byte in each packet."""
     for byte in reply:
@@ -110,15 +137,24 @@ def hangs_up(talk: Conversation, reply: bytes) -> None:
     raise Closed
 
 
-ALL = (good, slow, silent, half, reset, garbage, too_much, bytewise, closes, hangs_up)
+ALL = (
+    good, slow, silent, half, reset, garbage, too_much, afterthought, double, deaf, endless, bytewise, closes, hangs_up,
+)  # fmt: skip
 BEHAVIOURS: dict[str, Behaviour] = {behaviour.__name__: behaviour for behaviour in ALL}
 
 
 class FakeServer:
-    """Listens on 127.0.0.1:port, a thread for each connection; `requests` and `accepted` tell what it has seen."""
+    """Listens on 127.0.0.1:port, a thread for each connection; `requests` and `accepted` tell what it has seen.
 
-    def __init__(self, speech: Speech, behaviour: str = "good", port: int = 0) -> None:
+    A polite one misbehaves only after the greeting. `banner` is what it says on a new connection before it was asked.
+    """
+
+    def __init__(
+        self, speech: Speech, behaviour: str = "good", port: int = 0, polite: bool = False, banner: bytes = b""
+    ) -> None:
         self.speech = speech
+        self.polite = polite
+        self.banner = banner
         self.behaviour = BEHAVIOURS[behaviour]
         self.requests: list[list[bytes]] = []
         self.accepted = 0
@@ -153,10 +189,12 @@ class FakeServer:
     def _serve(self, sock: socket.socket) -> None:
         talk = Conversation(sock, self.speech, self._stop)
         with suppress(OSError, Closed), sock, sock.makefile("rb") as stream:
+            sock.sendall(self.banner)
             while request := self.speech.read(stream):
                 self.requests.append(request)
                 if reply := self.speech.answer(request):
-                    self.behaviour(talk, reply)
+                    greeted = self.polite and request[0].upper() in self.speech.greetings
+                    (good if greeted else self.behaviour)(talk, reply)
         self._open.discard(sock)
 
     def stop(self) -> None:
