@@ -1,54 +1,66 @@
 """Names to addresses, off the request's path: an answer is used until a newer one comes, however old it is.
 
-A name that is due is looked up in the background while the last good address is used; only a name that was never found
-makes a connection wait, at most as long as the connection itself may take.
+A name that is due is looked up in the background while the last good addresses are used; only a name that was never
+found makes a connection wait, at most as long as the connection itself may take.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import socket as plain_socket
+from collections.abc import Callable
 from time import monotonic
+from typing import Any
 
 import gevent
 from gevent import socket
 from gevent.event import Event
 
+Lookup = Callable[..., "list[tuple[Any, ...]]"]
+
 
 class Name:
-    """One host name as one node uses it. `ttl_s`: how long an answer is not asked for again."""
+    """One host name as one node uses it.
 
-    def __init__(self, host: str, ttl_s: float) -> None:
+    ttl_s: how long an answer is not asked for again; lookup: socket.getaddrinfo, or what takes its place.
+    """
+
+    def __init__(self, host: str, ttl_s: float, lookup: Lookup = socket.getaddrinfo) -> None:
         self.host = host
         self.ttl_s = ttl_s
-        self.address = host if _is_address(host) else ""
-        self.fixed = bool(self.address)
+        self.lookup = lookup
+        self.addresses: tuple[str, ...] = (host,) if _is_address(host) else ()
+        self.fixed = bool(self.addresses)
         self.asked_at = 0.0
         self.failure = ""
         self.found = Event()
 
-    def resolve(self, wait_s: float) -> str:
-        """An address. Raises OSError when none was ever found, or not within `wait_s`."""
+    def resolve(self, wait_s: float) -> tuple[str, ...]:
+        """The addresses, to be tried in this order. Raises OSError when none was ever found, or not within `wait_s`."""
         if self.fixed:
-            return self.address
+            return self.addresses
         if not self.asked_at or monotonic() - self.asked_at >= self.ttl_s:
             self.asked_at = monotonic()
             self.failure = ""
             gevent.spawn(self._ask)
-        if not self.address:
+        if not self.addresses:
             self.found.wait(wait_s)
-        if not self.address:
+        if not self.addresses:
             self.asked_at = 0.0
             raise OSError(self.failure or f"the name '{self.host}' was not resolved within {round(wait_s * 1000)} ms")
-        return self.address
+        return self.addresses
+
+    def doubt(self) -> None:
+        """None of the addresses could be connected to: ask again with the next connection, before the ttl is over."""
+        self.asked_at = 0.0
 
     def _ask(self) -> None:
         try:
-            answers = socket.getaddrinfo(self.host, None, 0, plain_socket.SOCK_STREAM)
+            answers = self.lookup(self.host, None, 0, plain_socket.SOCK_STREAM)
         except OSError as error:
             self.failure = f"the name '{self.host}' can't be resolved: {error.strerror}"
         else:
-            self.address = str(answers[0][4][0])
+            self.addresses = tuple(dict.fromkeys(str(answer[4][0]) for answer in answers))
         self.found.set()
         self.found.clear()
 

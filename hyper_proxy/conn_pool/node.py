@@ -6,6 +6,7 @@ import random
 import socket as plain_socket
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 from typing import Protocol
 
@@ -18,9 +19,11 @@ from hyper_proxy.conn_pool.lane import Lane
 from hyper_proxy.conn_pool.replies import ReplyError, ReplyParser
 from hyper_proxy.stats.histogram import Histogram
 
+TOO_MUCH = "the server sent more answers than it was asked for"
+
 
 class Greeting(Protocol):
-    """What a storage says on a new connection before it is used. Two greetings that are equal may share a connection."""
+    """What a storage says on a new connection before it is used. Equal greetings may share a connection."""
 
     def greet(self, ask: Callable[[bytes], bytes]) -> None:
         """Talk by `ask(request) -> reply`. Raises ReplyError when the server is not what it should be."""
@@ -30,7 +33,7 @@ class Greeting(Protocol):
 
 
 class Pause:
-    """How long not to try again: doubles with each failure in a row, with jitter so that workers do not return together."""
+    """How long not to try again: doubles with each failure in a row; jitter keeps workers from returning together."""
 
     def __init__(self, backoff: Backoff) -> None:
         self.backoff = backoff
@@ -119,14 +122,18 @@ class Node:
         return None
 
     def connect(self, greeting: Greeting) -> socket.socket:
-        """A connected, greeted, non-blocking socket. Raises BackendError."""
+        """A connected, greeted, non-blocking socket, within the connect deadline. Raises BackendError."""
+        deadline = monotonic() + self.connect_s
         try:
-            sock = self._dial()
+            sock = self._dial(deadline)
         except OSError as error:
+            self.name.doubt()
             kind = "timeout" if isinstance(error, TimeoutError) else "refused"
             raise self._put_off(self.pause, kind, f"no connection: {error.strerror or error}") from error
+        conversation = _Conversation(sock, self.parser(), deadline)
         try:
-            greeting.greet(_Conversation(sock, self.parser()).ask)
+            greeting.greet(conversation.ask)
+            conversation.end()
         except ReplyError as error:
             sock.close()
             pause = self.refusals.setdefault(greeting, Pause(self.backoff))
@@ -135,7 +142,6 @@ class Node:
             sock.close()
             kind = "timeout" if isinstance(error, TimeoutError) else "reset"
             raise self._put_off(self.pause, kind, f"greeting failed: {error.strerror or error}") from error
-        sock.settimeout(0.0)
         self.pause = Pause(self.backoff)
         self.refusals.pop(greeting, None)
         self.connects += 1
@@ -152,23 +158,21 @@ class Node:
         for lane in list(self.lanes):
             lane.close()
 
-    def _dial(self) -> socket.socket:
+    def _dial(self, deadline: float) -> socket.socket:
+        """Connected to the first of the addresses that accepts."""
         if self.server.path:
-            sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            address: object = self.server.path
-        else:
-            ip = self.name.resolve(self.connect_s)
-            family = socket.AF_INET6 if ":" in ip else socket.AF_INET
-            address = (ip, self.server.port)
-            sock = socket.socket(family, socket.SOCK_STREAM)
-            sock.setsockopt(socket.IPPROTO_TCP, plain_socket.TCP_NODELAY, 1)
-            sock.setsockopt(socket.SOL_SOCKET, plain_socket.SO_KEEPALIVE, 1)
-        sock.settimeout(self.connect_s)
-        try:
-            sock.connect(address)
-        except OSError:
-            sock.close()
-            raise
+            return _connected(socket.AF_UNIX, self.server.path, deadline)
+        addresses = self.name.resolve(deadline - monotonic())
+        for index, ip in enumerate(addresses[:-1]):
+            share = _left(deadline) / (len(addresses) - index)  # an address that hangs leaves time for the next
+            with suppress(OSError):
+                return self._dial_ip(ip, monotonic() + share)
+        return self._dial_ip(addresses[-1], deadline)
+
+    def _dial_ip(self, ip: str, deadline: float) -> socket.socket:
+        sock = _connected(socket.AF_INET6 if ":" in ip else socket.AF_INET, (ip, self.server.port), deadline)
+        sock.setsockopt(socket.IPPROTO_TCP, plain_socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, plain_socket.SO_KEEPALIVE, 1)
         return sock
 
     def _put_off(self, pause: Pause, kind: str, detail: str) -> BackendError:
@@ -176,21 +180,52 @@ class Node:
         return self.error(kind, detail)
 
 
-class _Conversation:
-    """Question and answer on a blocking socket, for greetings."""
+def _connected(family: int, address: object, deadline: float) -> socket.socket:
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.settimeout(_left(deadline))
+        sock.connect(address)
+    except OSError:
+        sock.close()
+        raise
+    return sock
 
-    def __init__(self, sock: socket.socket, parser: ReplyParser) -> None:
+
+def _left(deadline: float) -> float:
+    left = deadline - monotonic()
+    if left <= 0:
+        raise TimeoutError("timed out")
+    return left
+
+
+class _Conversation:
+    """Question and answer on a new connection, all of it before the deadline."""
+
+    def __init__(self, sock: socket.socket, parser: ReplyParser, deadline: float) -> None:
         self.sock = sock
         self.parser = parser
+        self.deadline = deadline
 
     def ask(self, request: bytes) -> bytes:
+        """The one answer."""
+        self.sock.settimeout(_left(self.deadline))
         self.sock.sendall(request)
         while True:
+            self.sock.settimeout(_left(self.deadline))
             data = self.sock.recv(65536)
             if not data:
                 raise ReplyError("the server closed the connection")
             replies = self.parser.feed(data)
-            if len(replies) > 1:
-                raise ReplyError("the server sent more answers than it was asked for")
+            if len(replies) > 1 or (replies and not self.parser.is_clean):
+                raise ReplyError(TOO_MUCH)
             if replies:
                 return replies[0]
+
+    def end(self) -> None:
+        """The socket is non-blocking from now on; whatever the server has said meanwhile, nobody has asked for."""
+        self.sock.settimeout(0.0)
+        try:
+            unasked = self.sock.recv(1, plain_socket.MSG_PEEK)
+        except BlockingIOError:
+            return
+        raise ReplyError(TOO_MUCH if unasked else "the server closed the connection")
