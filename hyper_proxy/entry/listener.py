@@ -28,6 +28,9 @@ class Listener:
     def __init__(self, front: Front, sock: socket.socket, address: str) -> None:
         self.front = front
         self.sock = sock
+        if sock.family != socket.AF_UNIX:
+            # Inherited by every client's socket: a second small write must not wait for the client's delayed ACK.
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.address = address
         self.hub = get_hub()
         self.watcher = self.hub.loop.io(sock.fileno(), 1)
