@@ -105,7 +105,7 @@ class Life:
         self._config, self._generation = config, generation
         log.set_level(config.log.level)
         self._birth.cell.put("generation", generation)
-        if config.log.file != self._sink.file.path:
+        if config.log.file != self._sink.path:
             self._move_log(config.log.file)
         self._show_state("ready")
 
@@ -117,7 +117,7 @@ class Life:
 
     def _reopen_log(self) -> None:
         try:
-            log.reopen()
+            self._sink.reopen()
         except OSError as error:
             log.error("log.not_reopened", error=error)
 

@@ -46,14 +46,26 @@ class QueueSink:
                 unwritten = threads.apply(_write_lines, (self.file.fd, batch))
                 self._lost += unwritten
                 self._report_lost(unwritten)
+            self._change_file()
             self._empty.set()
             self._wake.wait()
             self._wake.clear()
 
     def move_to(self, file: LogFile) -> None:
         """Writes to another file from the next batch on; not in the middle of one, which a thread may be writing."""
+        if self._next is not None:
+            self._next.close()
         self._next = file
         self._wake.set()
+
+    @property
+    def path(self) -> str:
+        """The file that lines go to from the next batch on."""
+        return (self._next or self.file).path
+
+    def reopen(self) -> None:
+        """Opens that file anew. Raises OSError; the old one stays in use then."""
+        (self._next or self.file).reopen()
 
     def flush(self, seconds: float) -> bool:
         """Waits until all lines are written, at most so long; False when they are not."""

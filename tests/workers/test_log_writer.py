@@ -45,6 +45,29 @@ def test_another_file_takes_over_between_lines(tmp_path: Path) -> None:
     assert not os.path.exists(f"/proc/self/fd/{first.fd}") or first.fd == second.fd
 
 
+def test_another_file_takes_over_without_a_line(tmp_path: Path) -> None:
+    sink = QueueSink(LogFile(str(tmp_path / "a.log")))
+    gevent.spawn(sink.write_all)
+    gevent.idle()
+    sink.move_to(LogFile(str(tmp_path / "b.log")))
+    assert sink.path == str(tmp_path / "b.log")
+    gevent.idle()
+    assert sink.file.path == sink.path
+
+
+def test_a_file_that_has_not_taken_over_yet_is_opened_anew_too(tmp_path: Path) -> None:
+    sink = QueueSink(LogFile(str(tmp_path / "a.log")))
+    sink.move_to(LogFile(str(tmp_path / "b.log")))
+    (tmp_path / "a.log").unlink()
+    (tmp_path / "b.log").rename(tmp_path / "b.log.1")
+    sink.reopen()
+    gevent.spawn(sink.write_all)
+    sink.put(b"line\n")
+    assert sink.flush(5)
+    assert (tmp_path / "b.log").read_text() == "line\n"
+    assert not (tmp_path / "a.log").exists()
+
+
 def test_a_disk_that_refuses_does_not_stop_the_worker() -> None:
     sink = QueueSink(LogFile("/dev/full"))
     gevent.spawn(sink.write_all)
