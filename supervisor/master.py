@@ -4,6 +4,7 @@ signals ──► Master ──► Fleet (workers)       born, missed, replaced
 timers  ──► Loop       Reloader              judge, prepare, commit
 pipes   ──►            Stopper               drain, fast
                        Census                counters of the living and the dead
+                       LogRoller             new log files for all
                        Attendant, Desk       the sidecar and what it may ask
 """
 
@@ -28,6 +29,7 @@ from supervisor.current import Current
 from supervisor.desk import Desk
 from supervisor.fleet import EnterWorker, Fleet
 from supervisor.listeners import ListenError, bind_admin, bind_all, wanted
+from supervisor.log_roll import LogRoller
 from supervisor.loop import Loop
 from supervisor.reload import Reloader
 from supervisor.signals import SignalInbox
@@ -75,6 +77,7 @@ class Master:
 
     def __init__(self, current: Current, crew: Crew) -> None:
         self._current = current
+        self._roller = LogRoller(lambda: current.config.log, self._tell_to_reopen_logs)
         self._inbox = SignalInbox()
         self._loop = loop = Loop()
         self._children = children = Children()
@@ -108,6 +111,7 @@ class Master:
             self._finish()
             return EXIT_OS
         log.info("master.started", generation=self._current.generation, workers=len(self._fleet.slots))
+        self._roller.run(self._loop)
         code = self._watch()
         self._finish()
         log.info("master.ended", code=code)
@@ -148,6 +152,9 @@ class Master:
 
     def _reopen_logs(self) -> None:
         logs.reopen()
+        self._tell_to_reopen_logs()
+
+    def _tell_to_reopen_logs(self) -> None:
         self._attendant.reopen_logs()
         for slot in self._fleet.live():
             self._fleet.send(slot, {"type": "reopen_logs"})

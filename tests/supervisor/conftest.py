@@ -36,9 +36,14 @@ class StandInFleet(Fleet):
 
 
 def config_text(
-    port: int = 0, workers: int = 2, drain: float = 5, instance: str = "a", listen: tuple[str, ...] = ()
+    port: int = 0,
+    workers: int = 2,
+    drain: float = 5,
+    instance: str = "a",
+    listen: tuple[str, ...] = (),
+    extra: str = "",
 ) -> str:
-    """A configuration of one instance; no server is ever asked."""
+    """A configuration of one instance, and what else it is to say at its end; no server is ever asked."""
     addresses = ", ".join(f'"{address}"' for address in (f"127.0.0.1:{port}", *listen))
     return f"""[proxy]
 workers = {workers}
@@ -52,7 +57,7 @@ listen = [{addresses}]
   [[instance.level]]
   storage = "redis"
   servers = ["127.0.0.1:6379:1 a"]
-"""
+{extra}"""
 
 
 class Client:

@@ -1,7 +1,7 @@
 """`hyper-proxy serve` with a tiny engine in its workers, whose faults the names of the instances ask for.
 
-It answers a line with "SLOT PID DRAIN_TIMEOUT INSTANCE"; "wait PATH" answers only when the file exists. An instance
-named
+It answers a line with "SLOT PID DRAIN_TIMEOUT INSTANCE"; "wait PATH" answers only when the file exists, "log NUMBER"
+logs LINES lines with that number first. An instance named
 
     fail-boot   lets every worker fail at its birth
     refuse-1    lets worker 1 refuse to prepare
@@ -17,11 +17,13 @@ import sys
 from typing import Any
 
 from hyper_proxy.cli import main, serve
+from hyper_proxy.common import log
 from hyper_proxy.common.birth import Birth
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.config.model import Config
 
 COMMAND = [sys.executable, "-m", "tests.supervisor.standin"]
+LINES = 20
 
 
 def enter_worker(birth: Birth, config: Config) -> int:
@@ -87,6 +89,7 @@ class StandIn:
                 if not line:
                     break
                 self._wait(line)
+                self._log(line)
                 stream.write(f"{self.slot} {os.getpid()} {self.config.drain_timeout_s:g} {instance}\n".encode())
                 stream.flush()
         self.clients -= 1
@@ -96,6 +99,10 @@ class StandIn:
 
         while line[0] == b"wait" and not os.path.exists(line[1]):
             gevent.sleep(0.01)
+
+    def _log(self, line: list[bytes]) -> None:
+        for _ in range(LINES if line[0] == b"log" else 0):
+            log.info("standin.said", number=int(line[1]), pad="x" * 100)
 
     def close(self, instance: str, address: str) -> None:
         """Stops accepting."""
