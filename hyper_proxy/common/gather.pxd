@@ -11,4 +11,6 @@ cdef class Gather:
     cpdef deliver(self, Py_ssize_t position, object reply)
     cpdef fail(self, Py_ssize_t position, object error)
     cpdef wait(self)
+    cdef complete(self)
+    cdef wake(self)
     cpdef reset(self)

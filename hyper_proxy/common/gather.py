@@ -40,7 +40,17 @@ class Gather:
         """Fill a slot. Called from the hub, or while the gather's own greenlet runs."""
         self.slots[position] = reply
         self.left -= 1
-        if self.left == 0 and self.waiting:
+        if self.left == 0:
+            self.complete()
+
+    @cython.cfunc
+    def complete(self):
+        """The last open slot is filled."""
+        self.wake()
+
+    @cython.cfunc
+    def wake(self):
+        if self.waiting:
             self.waiting = False
             self.switch_in()
 

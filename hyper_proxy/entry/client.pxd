@@ -18,9 +18,15 @@ cdef class Client:
     cdef object watcher
     cdef object callback
     cdef double write_s
-    cdef readonly bint idle
+    cdef public object express
+    cdef bint busy
+    cdef bytes data
+    cdef bytes unsent
     cdef object turn
 
+    cpdef answer_express(self, bytes out, bytes later)
+    cdef object _receive(self)
+    cdef _wake(self, bytes data)
     cpdef _write(self, bytes data)
 
     cpdef bytes read(self)

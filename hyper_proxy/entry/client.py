@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """One client's connection: read what has come, write what must go.
 
-The read watcher stays registered for the life of the connection, so a request costs no epoll_ctl; `read` waits first and
-reads once, so it never asks for bytes that are not there.
+The read watcher stays registered for the life of the connection, so a request costs no epoll_ctl; bytes are asked for once,
+when they are there. They are offered to the session's express way first, and else wake the connection's greenlet.
 """
 
 from errno import ENOTCONN
@@ -19,10 +19,11 @@ if not cython.compiled:
     from hyper_proxy.common.sockio import recv, send
 
 
-
 @cython.cclass
 class Client:
-    """sock: connected and non-blocking; address: what to call the client; local_address: the listener it came to; write_s: a client that takes no byte for so long is cut."""
+    """sock: connected and non-blocking; address: what to call the client; local_address: the listener it came to;
+    write_s: a client that takes no byte for so long is cut.
+    """
 
     def __init__(self, sock: object, address: str, local_address: str, write_s: float) -> None:
         self.sock = sock
@@ -35,7 +36,10 @@ class Client:
         self.since = now()
         self.reading = False
         self.arrived = False
-        self.idle = True
+        self.busy = False  # an express batch is under way
+        self.express = None  # the session's take_express(bytes) -> bool
+        self.data = None
+        self.unsent = None
         self.on_hang_up = None  # called when the client goes away while its request is being answered
         self.turn = None
         hub = get_hub()
@@ -46,35 +50,84 @@ class Client:
         self.watcher.start(self.callback)
 
     def _on_readable(self) -> None:
-        if self.reading:
-            self.reading = False
-            self.switch_in()
-        else:
+        if not self.reading or self.busy:
             # Bytes came while the request before them is being answered: remember, and stop being told.
             self.arrived = True
             self.watcher.stop()
             if self.on_hang_up is not None and self.sock.recv(1, MSG_PEEK) == b"":
                 self.on_hang_up()
+            return
+        data: object = self._receive()
+        if data is None:
+            return
+        if data and self.express is not None:
+            self.busy = True
+            if self.express(data):
+                return
+            self.busy = False
+        self._wake(data)
+
+    @cython.ccall
+    def answer_express(self, out: bytes, later: bytes | None):
+        """The express batch is answered: write, and go on reading. With `later` the greenlet goes on, b"" ends it."""
+        done: cython.Py_ssize_t
+        try:
+            done = send(self.fd, out, 0)
+        except OSError:
+            self.busy = False
+            self._wake(b"")
+            return
+        self.bytes_out += done
+        self.busy = False
+        if done < len(out):
+            self.unsent = out[done:]
+            self._wake(later)
+        elif later is not None:
+            self._wake(later)
+        elif self.arrived:
+            self.arrived = False
+            self.watcher.start(self.callback)
+
+    @cython.cfunc
+    def _wake(self, data: bytes | None):
+        self.reading = False
+        self.data = data
+        self.switch_in()
+
+    @cython.cfunc
+    def _receive(self) -> object:
+        """What has come, b"" at the end, None when there is nothing."""
+        try:
+            data: object = recv(self.fd)
+        except OSError:
+            return b""
+        if data is not None:
+            self.bytes_in += len(data)
+        return data
 
     @cython.ccall
     def read(self) -> bytes:
-        """Wait for bytes; b"" when the client is gone."""
+        """Wait for bytes; b"" when the client is gone. While it waits, express batches may pass."""
+        data: object
         while True:
             if self.arrived:
                 self.arrived = False
                 self.watcher.start(self.callback)
+                data = self._receive()
             else:
                 self.reading = True
-                self.idle = True
                 self.switch_out()
-                self.idle = False
-            try:
-                data: object = recv(self.fd)
-            except OSError:
-                return b""
+                data, self.data = self.data, None
+            if self.unsent is not None:
+                rest, self.unsent = self.unsent, None
+                self.write(rest)
             if data is not None:
-                self.bytes_in += len(data)
                 return data
+
+    @property
+    def idle(self) -> bool:
+        """Is nothing of it being answered?"""
+        return self.reading and not self.busy
 
     @cython.ccall
     def write(self, data: bytes):

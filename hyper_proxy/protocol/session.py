@@ -1,34 +1,21 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """A client's session: walk over its requests, wait once for all their answers, write them in order.
 
-What every protocol's session shares. The requests of one read are one batch: each opens slots of the gather, in order; a
-request whose answer is made of several slots, or must be changed, also leaves a Reducer in `plan`.
+What every protocol's session shares. The requests of one read are one batch (hyper_proxy.tunnel.batch). A batch that waits
+for nothing but replies takes the express way; everything else is done by the connection's greenlet.
 """
 
 from __future__ import annotations
 
 import cython
 
-from hyper_proxy.common.errors import BackendError
-
 if not cython.compiled:
     from hyper_proxy.common.clock import now
-    from hyper_proxy.common.gather import Gather
-    from hyper_proxy.conn_pool.lane import Lane
     from hyper_proxy.stats.instance import InstanceStats
+    from hyper_proxy.tunnel.batch import Batch
 
 FIRST_DEPTH = 256  # requests of one batch, to begin with; limits.max_pipeline is the most
 BATCH_BYTES = 1 << 22  # replies of a batch above this make the next batches smaller: bounds the memory of one client
-
-
-@cython.cclass
-class Reducer:
-    """Makes one reply of `count` consecutive slots."""
-
-    @cython.ccall
-    def reduce(self, replies: list, session: Session) -> bytes:
-        """replies: bytes or BackendError each. Returns the reply, b"" for none."""
-        raise NotImplementedError
 
 
 @cython.cclass
@@ -41,10 +28,10 @@ class Session:
     def __init__(self, front: object, client: object) -> None:
         self.front = front
         self.client = client
-        self.write = client.write
         self.stats = front.stats
-        self.gather = Gather()
-        self.plan: list = []
+        self.batch = Batch()
+        self.later = None
+        self.answer_callback = self.answer_express
         self.closing = False
         self.depth = FIRST_DEPTH
         self.need = 0
@@ -52,6 +39,7 @@ class Session:
         self.began = 0.0
         self.reads = self.idempotents = self.writes = self.admins = 0
         self.take_snapshot()
+        client.express = self.take_express
 
     def serve(self) -> None:
         """Read, answer, until the client or the session ends."""
@@ -89,27 +77,52 @@ class Session:
     @cython.ccall
     def finish(self):
         """Wait for the batch, write its answers."""
-        gather: Gather = self.gather
-        gather.wait()
-        slots: list = gather.slots
-        if not slots:
-            return
-        out: bytes
-        if self.plan or gather.failed:
-            out = self.encode()
-        elif len(slots) == 1:
-            out = slots[0]
-        else:
-            out = b"".join(slots)
-        gather.reset()
-        self.measure()
+        self.batch.wait()
+        if self.batch.slots:
+            self.client.write(self.answers())
+
+    @cython.cfunc
+    def answers(self) -> bytes:
+        """What is to be written, now that every slot of the batch is filled."""
+        self.check_answers()
+        out: bytes = self.batch.collect(self)
         size: cython.Py_ssize_t = len(out)
+        self.measure()
         if size > BATCH_BYTES:
             self.depth = max(1, self.depth // 2)
         elif self.depth < self.max_depth:
             self.depth += 1
-        if size:
-            self.write(out)
+        return out
+
+    # --- the express way: in the event loop, while the greenlet sleeps in client.read()
+
+    @cython.ccall
+    @cython.exceptval(-1, check=False)
+    def take_express(self, data: bytes) -> cython.bint:
+        """Bytes have come: send the requests that have to wait for nothing but their replies. False: `feed` must do it all.
+
+        What is not taken here waits in `later` for the greenlet.
+        """
+        batch: Batch = self.batch
+        if self.rest is not None or batch.crowded or self.front.snapshot is not self.snapshot:
+            return False
+        self.need = 0
+        self.began = now()
+        batch.begin_express()
+        end: cython.Py_ssize_t = self.walk(data, 0)
+        if batch.end_express(self.answer_callback):
+            self.later = data[end:] if end < len(data) else None
+        elif batch.slots:
+            self.later = data[end:] if end < len(data) else None
+            self.answer_express()
+        else:
+            return False
+        return True
+
+    def answer_express(self) -> None:
+        """The batch that take_express sent is answered."""
+        later, self.later = self.later, None
+        self.client.answer_express(self.answers(), b"" if self.closing else later)
 
     def take_snapshot(self) -> None:
         """From now on the front's present configuration holds for this client."""
@@ -135,6 +148,10 @@ class Session:
         """Is it worth while to walk over these bytes? If not, sets `need`. Looks only at what has come since the last look."""
         return True
 
+    @cython.cfunc
+    def check_answers(self):
+        """Look at the replies before they are passed on."""
+
     def adopt(self) -> None:
         """Take what is used from a new `snapshot`."""
         raise NotImplementedError
@@ -149,40 +166,6 @@ class Session:
     # --- for the protocols
 
     @cython.ccall
-    def send(self, lane: Lane, raw: object):
-        """Send a whole request; its reply fills the slot that is opened here. Waits while the server has too much to take."""
-        gather: Gather = self.gather
-        if lane.pending_bytes > lane.max_pending_bytes:
-            error = lane.wait_for_room()
-            if error is not None:
-                gather.fail(gather.expect(), error)
-                return
-        lane.submit(raw, gather, gather.expect())
-
-    @cython.ccall
-    def ask(self, lane: Lane, raw: object):
-        """Send one request and wait for its reply; only with no slot open. Raises BackendError."""
-        self.send(lane, raw)
-        self.gather.wait()
-        reply = self.gather.slots[0]
-        self.gather.reset()
-        if isinstance(reply, BackendError):
-            raise reply
-        return reply
-
-    @cython.ccall
-    def drop(self):
-        """Wait for the batch and forget its answers."""
-        self.gather.wait()
-        self.gather.reset()
-        self.plan = []
-
-    @cython.ccall
-    def reduce_later(self, reducer: Reducer):
-        """The slots opened next (reducer.count of them) are one reply, which `reducer` makes."""
-        self.plan.append((len(self.gather.slots), reducer))
-
-    @cython.ccall
     def tally(self, klass: cython.int):
         """Count one request of this batch (0 read, 1 idempotent write, 2 other write, 3 admin)."""
         if klass == 0:
@@ -193,29 +176,6 @@ class Session:
             self.writes += 1
         else:
             self.admins += 1
-
-    @cython.cfunc
-    def encode(self) -> bytes:
-        slots: list = self.gather.slots
-        out: list = []
-        index: cython.Py_ssize_t = 0
-        at: cython.Py_ssize_t
-        reducer: Reducer
-        plan, self.plan = self.plan, []
-        for at, reducer in plan:
-            if index < at:
-                self.copy(slots, index, at, out)
-            index = at + reducer.count
-            out.append(reducer.reduce(slots[at:index], self))
-        if index < len(slots):
-            self.copy(slots, index, len(slots), out)
-        return out[0] if len(out) == 1 else b"".join(out)
-
-    def copy(self, slots: list, start: int, end: int, out: list) -> None:
-        """Slots whose reply needs no reducer; errors become replies and are counted."""
-        for index in range(start, end):
-            reply = slots[index]
-            out.append(reply if isinstance(reply, (bytes, bytearray)) else self.error_reply(reply))
 
     @cython.cfunc
     def measure(self):

@@ -1,5 +1,5 @@
 """Layer 5: split, map, reduce.
 
-Splits a request by shard, sends every part, waits once, merges the parts by the client's positions.
-Must never know a socket; a child may be a server or a whole level.
+A batch holds the parts of a client's requests: sends each to its lane, waits once, merges by the client's positions.
+Must never know a socket; a lane may be a server or a whole level.
 """

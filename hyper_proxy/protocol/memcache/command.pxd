@@ -8,3 +8,4 @@ cdef class Command:
     cdef readonly tuple hides
     cdef readonly Command quiet
     cdef readonly str why
+    cdef readonly bint dangerous

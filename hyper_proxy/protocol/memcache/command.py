@@ -39,10 +39,11 @@ class Command:
     hides        of a quiet request: answers that are not passed on
     quiet        the row for requests of this command that carry the flag q, or None
     why          for REFUSED: the reason
+    dangerous    served only when the instance's `allow` names it
     """
 
     def __init__(self, name: bytes, form: int, least: int, most: int, klass: int, answers: tuple[bytes, ...] = (),
-                 hides: tuple[bytes, ...] = (), quiet: Command | None = None, why: str = "") -> None:
+                 hides: tuple[bytes, ...] = (), quiet: Command | None = None, why: str = "", dangerous: bool = False) -> None:
         self.name = name
         self.form = form
         self.least = least
@@ -52,3 +53,4 @@ class Command:
         self.hides = hides
         self.quiet = quiet
         self.why = why
+        self.dangerous = dangerous

@@ -70,11 +70,12 @@ _ROWS = (
     Command(b"version", LOCAL, 1, 0, ADMIN),
     Command(b"verbosity", LOCAL, 2, 3, ADMIN),
     Command(b"stats", LOCAL, 1, 0, ADMIN),
-    Command(b"flush_all", LOCAL, 1, 3, WRITE),
+    Command(b"flush_all", LOCAL, 1, 3, WRITE, dangerous=True),
+    Command(b"cache_memlimit", LOCAL, 2, 3, ADMIN, dangerous=True),
     Command(b"quit", LOCAL, 1, 0, ADMIN),
     *(
         Command(name, REFUSED, 1, 0, ADMIN, why="it acts on one server; connect to that server")
-        for name in (b"slabs", b"lru", b"lru_crawler", b"cache_memlimit", b"shutdown", b"extstore", b"watch")
+        for name in (b"slabs", b"lru", b"lru_crawler", b"shutdown", b"extstore", b"watch")
     ),
 )
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def treat(session: MemcacheSession, buf: bytes, end: int) -> bool:
     """Answer the request at hand; False while the batch before it is not answered."""
-    if session.gather.slots:
+    if session.batch.slots:
         return False
     framer = session.framer
     if framer.command.form == META_STORE and buf[end - 2 : end] != b"\r\n":

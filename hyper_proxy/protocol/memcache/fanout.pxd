@@ -1,7 +1,7 @@
 from libc.string cimport memcmp, memcpy
 
 from hyper_proxy.hashing.placement cimport Placement
-from hyper_proxy.protocol.session cimport Reducer, Session
+from hyper_proxy.tunnel.batch cimport Reducer
 
 
 cdef Py_ssize_t END_BYTES
@@ -24,6 +24,8 @@ cdef class Part:
 cdef class MultiGet(Reducer):
     cdef readonly list parts
     cdef readonly Py_ssize_t keys
+    cdef Py_ssize_t lost
+    cdef bytes failure
     cdef bytearray owners
     cdef bytes buf
     cdef Py_ssize_t first
@@ -32,8 +34,8 @@ cdef class MultiGet(Reducer):
     cpdef bytes cut(self, bytes buf, Py_ssize_t head, Py_ssize_t first, Py_ssize_t text_end, Placement placement,
                     Py_ssize_t max_key, Py_ssize_t max_keys, bint short_lines, bint rewrite)
     cdef void write_parts(self, Py_ssize_t head)
-    cdef bytes receive(self, list replies, Session session)
-    cdef bytes lose(self, Part part, bytes answer, Session session)
+    cdef void receive(self, list replies, object session)
+    cdef void lose(self, Part part, bytes failure)
     cdef Py_ssize_t match(self, bytearray out) except -2
 
 

@@ -13,7 +13,7 @@ from hyper_proxy.storage.memcache_replies import ERRORS
 
 if not cython.compiled:
     from hyper_proxy.hashing.placement import Placement
-    from hyper_proxy.protocol.session import Reducer, Session
+    from hyper_proxy.tunnel.batch import Reducer
 
 END_BYTES = 5  # "END" CRLF
 ITEM_HEAD = 6  # "VALUE "
@@ -45,6 +45,8 @@ class MultiGet(Reducer):
         self.parts: list = []
         self.keys = 0
         self.count = 0
+        self.lost = 0  # keys of the parts that failed
+        self.failure = b""
         self.owners: bytearray = bytearray()  # two bytes a key: the index of its part
         self.buf = b""
         self.first = 0
@@ -145,14 +147,14 @@ class MultiGet(Reducer):
             part.cursor = _copy(part.request, part.cursor + 1, buf, start, i)
 
     @cython.ccall
-    def reduce(self, replies: list, session: Session) -> bytes:
+    def reduce(self, replies: list, session: object) -> bytes:
         """The items in the client's order. By `on_partial` a failed part makes an error, or misses."""
         part: Part
         out: bytearray | None
         wrong: cython.Py_ssize_t
         size: cython.Py_ssize_t
-        failure: bytes = self.receive(replies, session)
-        while not failure:
+        self.receive(replies, session)
+        while not self.lost or session.snapshot.instance.on_partial != "error":
             out = None
             if self.count > 1:
                 size = END_BYTES
@@ -166,36 +168,33 @@ class MultiGet(Reducer):
                 _copy(out, size - END_BYTES, wording.END, 0, END_BYTES)
                 return bytes(out)
             part = self.parts[wrong]
-            failure = self.lose(part, session.misfit(part.shard), session)
-        return failure
+            self.lose(part, session.misfit(part.shard))
+        return wording.partly(self.failure, self.lost, self.keys)
 
     @cython.cfunc
-    def receive(self, replies: list, session: Session) -> bytes:
-        """Put the replies into their parts. The answer to the whole request if one makes it fail, else b""."""
+    def receive(self, replies: list, session: object) -> cython.void:
+        """Put the replies into their parts."""
         part: Part
-        failure: bytes = b""
+        last: bytes
         for part, reply in zip(self.parts, replies, strict=True):
             part.request = None
             if not isinstance(reply, bytes):
-                failure = failure or self.lose(part, session.error_reply(reply), session)
+                self.lose(part, session.error_reply(reply))
             elif reply.endswith(wording.END):
                 part.reply = reply
                 part.end = len(reply) - END_BYTES
-            elif reply.startswith(ERRORS):
-                failure = failure or self.lose(part, reply, session)
             else:
-                # An error behind some items: the items are whole, but which keys are missing nobody knows.
-                last: bytes = reply[reply.rfind(b"\n", 0, len(reply) - 1) + 1 :]
-                answer: bytes = last if last.startswith(ERRORS) else session.misfit(part.shard)
-                failure = failure or self.lose(part, answer, session)
-        return failure
+                # An error, maybe behind some items: they are whole, but which keys are missing nobody knows.
+                last = reply[reply.rfind(b"\n", 0, len(reply) - 1) + 1 :]
+                self.lose(part, last if last.startswith(ERRORS) else session.misfit(part.shard))
 
     @cython.cfunc
-    def lose(self, part: Part, answer: bytes, session: Session) -> bytes:
-        """This part has no items. The answer to the whole request, b"" where its keys just count as not found."""
+    def lose(self, part: Part, failure: bytes) -> cython.void:
+        """This part has no items; of several failures the first is told."""
         part.reply = b""
         part.end = 0
-        return answer if session.snapshot.instance.on_partial == "error" else b""
+        self.lost += part.keys
+        self.failure = self.failure or failure
 
     @cython.cfunc
     @cython.exceptval(-2, check=False)

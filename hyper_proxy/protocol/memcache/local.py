@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from hyper_proxy import __version__
 from hyper_proxy.protocol.memcache import embedded, stats, wording
 from hyper_proxy.protocol.memcache.command import REFUSED
+from hyper_proxy.protocol.memcache.commands import ERRORS
 from hyper_proxy.protocol.memcache.numbers import read_signed32, read_unsigned32
-from hyper_proxy.protocol.session import Reducer
+from hyper_proxy.tunnel.batch import Reducer
 from hyper_proxy.storage.keyvalue import KeyValue
 
 if TYPE_CHECKING:
@@ -61,24 +62,25 @@ def verbosity(session: MemcacheSession, words: Sequence[bytes]) -> bool:
 
 
 def show_stats(session: MemcacheSession, words: Sequence[bytes]) -> bool:
-    kind = words[0] if words else b""
-    refusal = stats.REFUSALS.get(kind)
-    if refusal is not None or kind not in stats.KINDS:
-        session.answer(refusal or wording.ERROR)
+    """stats, stats items ...: see stats.py."""
+    refusal = stats.refusal(words)
+    if refusal is not None:
+        session.answer(refusal)
         return True
-    reducer = stats.Stats(session, kind)
+    reducer = stats.reducer(session, words)
     if not reducer.count:
         session.answer(reducer.reduce([], session))
         return True
-    session.reduce_later(reducer)
+    session.batch.reduce_later(reducer)
     for lane in session.lanes:
-        session.send(lane, b"stats %b\r\n" % kind if kind else b"stats\r\n")
+        session.batch.send(lane, b" ".join([b"stats", *words]) + b"\r\n")
     return True
 
 
 def flush_all(session: MemcacheSession, words: Sequence[bytes]) -> bool:
     """flush_all [delay] [noreply]"""
     if "FLUSH_ALL" not in session.instance.allow:
+        session.front.stats.error("denied")
         return _say(session, wording.NO_FLUSH)
     request = b"flush_all\r\n"
     if len(words) != (1 if session.framer.noreply else 0):
@@ -88,13 +90,31 @@ def flush_all(session: MemcacheSession, words: Sequence[bytes]) -> bool:
         request = b"flush_all %d\r\n" % delay
     if session.treat is not None:
         return _flush_elsewhere(session, words)
+    return _ask_all(session, request)
+
+
+def cache_memlimit(session: MemcacheSession, words: Sequence[bytes]) -> bool:
+    """cache_memlimit megabytes [noreply]: of each node. Who may empty the nodes may also resize them."""
+    if not session.instance.allow & {"CACHE_MEMLIMIT", "FLUSH_ALL"}:
+        session.front.stats.error("denied")
+        return _say(session, wording.refused(b"cache_memlimit", "the instance's `allow` does not name it"))
+    limit = read_unsigned32(words[0])
+    if limit is None:
+        return _say(session, wording.ERROR)
+    if session.treat is not None:
+        return _say(session, wording.refused(b"cache_memlimit", "the storage is no memcached"))
+    return _ask_all(session, b"cache_memlimit %d\r\n" % limit)
+
+
+def _ask_all(session: MemcacheSession, request: bytes) -> bool:
+    """Send it to every node; OK when all say so."""
     if session.framer.noreply:
         for lane in session.lanes:
             session.send_unheard(lane, request)
         return True
-    session.reduce_later(AllOk(len(session.lanes)))
+    session.batch.reduce_later(AllOk(len(session.lanes)))
     for lane in session.lanes:
-        session.send(lane, request)
+        session.batch.send(lane, request)
     return True
 
 
@@ -102,7 +122,7 @@ def _flush_elsewhere(session: MemcacheSession, words: Sequence[bytes]) -> bool:
     """The storage is no memcached."""
     if not isinstance(session.snapshot.storage, KeyValue):
         return _say(session, wording.refused(b"flush_all", "Lushan is read only"))
-    if session.gather.slots:
+    if session.batch.slots:
         return False
     embedded.run(session, [b"flush_all", *words])
     return True
@@ -120,6 +140,9 @@ def forget(session: MemcacheSession) -> None:
         session.send_unheard(session.lanes[session.shard()], request)
 
 
+REFUSALS = (*ERRORS, b"MEMLIMIT_")
+
+
 class AllOk(Reducer):
     """OK when every node has said so; else the first failure."""
 
@@ -131,7 +154,7 @@ class AllOk(Reducer):
             if not isinstance(reply, bytes):
                 return session.error_reply(reply)
             if reply != wording.OK:
-                return reply if reply.startswith(b"SERVER_ERROR") else session.misfit(shard)
+                return reply if reply.startswith(REFUSALS) else session.misfit(shard)
         return wording.OK
 
 
@@ -142,4 +165,5 @@ ANSWERS: dict[bytes, Answer] = {
     b"verbosity": verbosity,
     b"stats": show_stats,
     b"flush_all": flush_all,
+    b"cache_memlimit": cache_memlimit,
 }

@@ -10,7 +10,7 @@ from hyper_proxy.protocol.memcache import wording
 from hyper_proxy.protocol.memcache.commands import ERRORS
 from hyper_proxy.protocol.memcache.fanout import item_end
 from hyper_proxy.protocol.memcache.framing import split_words
-from hyper_proxy.protocol.session import Reducer
+from hyper_proxy.tunnel.batch import Reducer
 
 if TYPE_CHECKING:
     from hyper_proxy.protocol.memcache.session import MemcacheSession
@@ -34,9 +34,9 @@ def treat(session: MemcacheSession, buf: bytes, end: int) -> bool:
         session.answer(wording.client_error(fault))
         session.front.stats.error(fault.kind)
         return True
-    session.reduce_later(reducer)
+    session.batch.reduce_later(reducer)
     for shard, indexes in reducer.parts.items():
-        session.send(session.lanes[shard], b"get %b\r\n" % b" ".join([reducer.there[index] for index in indexes]))
+        session.batch.send(session.lanes[shard], b"get %b\r\n" % b" ".join([reducer.there[index] for index in indexes]))
     return True
 
 
@@ -57,20 +57,23 @@ class LushanGet(Reducer):
             self.parts.setdefault(session.placement.locate(key, 0, len(key)), []).append(index)
         self.count = len(self.parts)
 
-    def reduce(self, replies: list[Any], session: MemcacheSession) -> bytes:
+    def reduce(self, replies: list[Any], session: Any) -> bytes:
         """The items under the client's keys, in its order; by `on_partial` a failed part makes an error, or misses."""
         items: list[bytes] = [b""] * len(self.keys)
+        failures: list[bytes] = []
+        lost = 0
         for (shard, indexes), reply in zip(self.parts.items(), replies, strict=True):
             failure = self._take(items, indexes, reply)
             if failure is None:
                 continue
             if not isinstance(reply, bytes):
                 failure = session.error_reply(reply)
-            failure = failure or session.misfit(shard)
-            if session.snapshot.instance.on_partial == "error":
-                return failure
+            failures.append(failure or session.misfit(shard))
+            lost += len(indexes)
             for index in indexes:
                 items[index] = b""
+        if failures and session.snapshot.instance.on_partial == "error":
+            return wording.partly(failures[0], lost, len(self.keys))
         return b"".join(items) + wording.END
 
     def _take(self, items: list[bytes], indexes: Sequence[int], reply: Any) -> bytes | None:

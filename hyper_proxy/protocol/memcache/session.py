@@ -86,6 +86,8 @@ class MemcacheSession(Session):
         end: cython.Py_ssize_t
         size: cython.Py_ssize_t
         self.buf = buf
+        if self.swallow and self.batch.express:
+            return start
         while start < n and depth > 0 and not self.closing:
             if self.swallow:
                 size = min(self.swallow, n - start)
@@ -114,6 +116,8 @@ class MemcacheSession(Session):
         """One request. False: it must wait until the batch before it is answered."""
         framer: Framer = self.framer
         command: Command = framer.command
+        if self.batch.express and (framer.error is not None or framer.noreply or command.form >= LOCAL or self.treat is not None):
+            return False  # what may leave no answer, or waits for more than a reply
         if framer.error is not None:
             return self.refuse()
         taken: cython.bint = True
@@ -142,11 +146,11 @@ class MemcacheSession(Session):
         if framer.noreply:
             self.send_unheard(lane, raw)
             return
-        asked.append(len(self.gather.slots))
+        asked.append(len(self.batch.slots))
         asked.append(framer.command.quiet if framer.quiet else framer.command)
         asked.append(framer.key_start)
         asked.append(shard << 8 | (framer.key_end - framer.key_start))
-        self.send(lane, raw)
+        self.batch.send(lane, raw)
 
     @cython.cfunc
     def split(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
@@ -166,9 +170,9 @@ class MemcacheSession(Session):
             self.answer(error)
             self.front.stats.error("client")
             return
-        self.reduce_later(reducer)
+        self.batch.reduce_later(reducer)
         for part in reducer.parts:
-            self.send(self.lanes[part.shard], framer.request(buf, start, end) if part.request is None else part.request)
+            self.batch.send(self.lanes[part.shard], framer.request(buf, start, end) if part.request is None else part.request)
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
@@ -186,18 +190,16 @@ class MemcacheSession(Session):
 
     # --- answers
 
-    @cython.ccall
-    def finish(self) -> None:
-        """Hold the answers against what was asked, then write them."""
+    @cython.cfunc
+    def check_answers(self):
+        """Hold the answers against what was asked."""
         if self.asked:
-            self.gather.wait()
             self.verify()
         self.buf = b""
-        Session.finish(self)
 
     @cython.cfunc
     def verify(self) -> cython.void:
-        slots: list = self.gather.slots
+        slots: list = self.batch.slots
         asked: list = self.asked
         i: cython.Py_ssize_t
         position: cython.Py_ssize_t
@@ -245,18 +247,17 @@ class MemcacheSession(Session):
     @cython.ccall
     def answer(self, reply: bytes) -> None:
         """The reply to the request at hand, known without asking anybody."""
-        self.gather.add(reply)
+        self.batch.add(reply)
 
     @cython.ccall
     def send_unheard(self, lane: Lane, raw: object) -> None:
         """Send a request whose answer nobody wants."""
         if self.dropped is None:
             self.dropped = Dropped(self.front.stats)
-        if lane.pending_bytes > lane.max_pending_bytes:
-            error = lane.wait_for_room()
-            if error is not None:
-                self.dropped.fail(-1, error)
-                return
+        error = self.batch.room(lane)
+        if error is not None:
+            self.dropped.fail(-1, error)
+            return
         lane.submit(raw, self.dropped, -1)
 
     @cython.ccall

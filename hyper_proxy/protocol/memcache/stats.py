@@ -10,26 +10,30 @@ import os
 import resource
 import struct
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hyper_proxy import __version__
 from hyper_proxy.protocol.memcache import wording
-from hyper_proxy.protocol.session import Reducer
+from hyper_proxy.protocol.memcache.commands import ERRORS
+from hyper_proxy.protocol.memcache.numbers import read_unsigned32
+from hyper_proxy.tunnel.batch import Reducer
 
 if TYPE_CHECKING:
     from hyper_proxy.protocol.memcache.session import MemcacheSession
 
 _born = time.time()
 
-KINDS = (b"", b"settings", b"items", b"slabs", b"sizes")
+KINDS = (b"", b"settings", b"items", b"slabs", b"sizes", b"cachedump")
 """What may stand behind `stats`."""
+
+SLAB_CLASSES = 64  # memcached's limit
 
 _ELSEWHERE = "is not served: these are a single server's; connect to that server"
 REFUSALS = {
     b"reset": wording.client_error(f"stats reset {_ELSEWHERE}"),
     b"conns": wording.client_error(f"stats conns {_ELSEWHERE}"),
     b"detail": wording.client_error(f"stats detail {_ELSEWHERE}"),
-    b"cachedump": wording.client_error("stats cachedump not allowed"),
 }
 
 # Numbers of which the largest is what one wants to know; behind the last colon of items:1:age and the like.
@@ -38,12 +42,53 @@ LARGEST = frozenset(
 )
 
 
+def refusal(words: Sequence[bytes]) -> bytes | None:
+    """Why `stats` with these words is not served, if it is not."""
+    kind = words[0] if words else b""
+    if kind not in KINDS:
+        return REFUSALS.get(kind, wording.ERROR)
+    if kind != b"cachedump":
+        return None
+    if len(words) < 3:
+        return wording.BAD_LINE
+    slab_class, limit = read_unsigned32(words[1]), read_unsigned32(words[2])
+    if slab_class is None or limit is None:
+        return wording.BAD_FORMAT
+    return None if slab_class < SLAB_CLASSES else wording.BAD_SLAB
+
+
+def reducer(session: MemcacheSession, words: Sequence[bytes]) -> Reducer:
+    """What merges the nodes' answers to `stats` with these words; its count is 0 where the storage is no memcached."""
+    nodes = len(session.lanes) if session.treat is None else 0
+    if words and words[0] == b"cachedump":
+        return CacheDump(nodes, read_unsigned32(words[2]) or 0)
+    return Stats(nodes, words[0] if words else b"")
+
+
+class CacheDump(Reducer):
+    """The ITEM lines of all nodes, at most `limit` of them; 0 is no limit."""
+
+    def __init__(self, nodes: int, limit: int) -> None:
+        self.count = nodes
+        self.limit = limit
+
+    def reduce(self, replies: list[Any], session: MemcacheSession) -> bytes:
+        lines: list[bytes] = []
+        for shard, reply in enumerate(replies):
+            if not isinstance(reply, bytes):
+                return session.error_reply(reply)
+            if not reply.endswith(wording.END):
+                return reply if reply.startswith(ERRORS) else session.misfit(shard)
+            lines += reply[: -len(wording.END)].splitlines(keepends=True)
+        return b"".join(lines[: self.limit or None]) + wording.END
+
+
 class Stats(Reducer):
     """Adds the nodes' lines to the proxy's; a node that fails is counted in proxy_nodes_failed."""
 
-    def __init__(self, session: MemcacheSession, kind: bytes) -> None:
+    def __init__(self, nodes: int, kind: bytes) -> None:
+        self.count = nodes
         self.kind = kind
-        self.count = len(session.lanes) if session.snapshot.storage is not None and session.treat is None else 0
 
     def reduce(self, replies: list[Any], session: MemcacheSession) -> bytes:
         nodes = []

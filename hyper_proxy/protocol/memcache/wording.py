@@ -7,6 +7,8 @@ ERROR = b"ERROR\r\n"
 OK = b"OK\r\n"
 MN = b"MN\r\n"
 BAD_FORMAT = b"CLIENT_ERROR bad command line format\r\n"
+BAD_LINE = b"CLIENT_ERROR bad command line\r\n"
+BAD_SLAB = b"CLIENT_ERROR Illegal slab id\r\n"
 BAD_CHUNK = b"CLIENT_ERROR bad data chunk\r\n"
 BAD_EXPTIME = b"CLIENT_ERROR invalid exptime argument\r\n"
 BAD_DELTA = b"CLIENT_ERROR invalid numeric delta argument\r\n"
@@ -20,6 +22,11 @@ TOO_LARGE = b"SERVER_ERROR object too large for cache\r\n"
 NO_FLUSH = b"CLIENT_ERROR flush_all not allowed\r\n"
 LINE_TOO_LONG = b"CLIENT_ERROR line too long\r\n"
 TOO_MANY_KEYS = b"CLIENT_ERROR too many keys\r\n"
+
+
+def partly(error: bytes, lost: int, keys: int) -> bytes:
+    """An error of a request of several keys, with the number of keys that it affects."""
+    return b"%b (%d of %d keys)\r\n" % (error.removesuffix(b"\r\n"), lost, keys)
 
 
 def refused(name: bytes, why: str) -> bytes:

@@ -21,7 +21,7 @@ def wait(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> 
     lane = session.storage.borrow(shard, session.db, session.resp, patient=True)
     session.client.on_hang_up = lane.abandon
     try:
-        reply = session.ask(lane, raw)
+        reply = session.batch.ask(lane, raw)
     finally:
         session.client.on_hang_up = None
     session.storage.give_back(lane)

@@ -62,7 +62,7 @@ def select(session: RedisSession, argv: list[bytes]) -> bytes:
     if not 0 <= db < (session.instance.dbs if session.storage.forwards else 1):
         raise wording.ErrorReply(wording.DB_RANGE)
     if db != session.db and session.storage.forwards:
-        session.ask(session.storage.lanes(db, session.resp, session.sequence)[0], join_words([b"PING"]))
+        session.batch.ask(session.storage.lanes(db, session.resp, session.sequence)[0], join_words([b"PING"]))
     session.db = db
     session.refresh()
     return encode.OK

@@ -3,7 +3,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
 from hyper_proxy.hashing.placement cimport Placement
-from hyper_proxy.protocol.session cimport Reducer, Session
+from hyper_proxy.tunnel.batch cimport Reducer
 
 
 cdef class Part:
@@ -27,7 +27,7 @@ cdef class Split(Reducer):
 
 
 cdef class ByPosition(Split):
-    cdef bytes merge(self, Session session, Py_ssize_t size)
+    cdef bytes merge(self, object session, Py_ssize_t size)
 
 
 cdef class Sum(Split):

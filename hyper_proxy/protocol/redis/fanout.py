@@ -11,7 +11,7 @@ import cython
 
 if not cython.compiled:
     from hyper_proxy.hashing.placement import Placement
-    from hyper_proxy.protocol.session import Reducer, Session
+    from hyper_proxy.tunnel.batch import Reducer
 
 
 @cython.cclass
@@ -101,7 +101,7 @@ class Split(Reducer):
             part.cursor = _copy(part.request, part.cursor, buf, start, i)
         return True
 
-    def failure(self, replies: list, session: Session) -> object:
+    def failure(self, replies: list, session: object) -> object:
         """None when every part answered; else the reply for the whole request, which says how much of it is missing."""
         lost: cython.Py_ssize_t = 0
         first: object = None
@@ -129,7 +129,7 @@ class ByPosition(Split):
         return split
 
     @cython.ccall
-    def reduce(self, replies: list, session: Session) -> bytes:
+    def reduce(self, replies: list, session: object) -> bytes:
         k: cython.Py_ssize_t
         size: cython.Py_ssize_t = 0
         part: Part
@@ -144,7 +144,7 @@ class ByPosition(Split):
         return self.merge(session, size)
 
     @cython.cfunc
-    def merge(self, session: Session, size: cython.Py_ssize_t) -> bytes:
+    def merge(self, session: object, size: cython.Py_ssize_t) -> bytes:
         """The parts' values side by side; `size` is what they take together."""
         shards: cython.p_uchar = self.shards
         by_shard: list = self.by_shard
@@ -162,7 +162,7 @@ class ByPosition(Split):
             part.cursor = end
         return _finished(out)
 
-    def reduce_partly(self, replies: list, session: Session) -> bytes:
+    def reduce_partly(self, replies: list, session: object) -> bytes:
         """Some part failed: what then happens is the instance's policy."""
         policy: str = session.snapshot.instance.on_partial
         if policy == "error":
@@ -175,7 +175,7 @@ class ByPosition(Split):
             size += len(part.reply) - part.cursor
         return self.merge(session, size)
 
-    def stand_in(self, part: Part, reply: object, policy: str, session: Session) -> bytes:
+    def stand_in(self, part: Part, reply: object, policy: str, session: object) -> bytes:
         """What takes the place of the values of a part that failed: nil, or its error, once for each key."""
         if isinstance(reply, bytes) and _is_array_of(reply, part.keys):
             return reply
@@ -199,7 +199,7 @@ class Sum(Split):
         return split
 
     @cython.ccall
-    def reduce(self, replies: list, session: Session) -> bytes:
+    def reduce(self, replies: list, session: object) -> bytes:
         total: cython.Py_ssize_t = 0
         failure = self.failure(replies, session)
         if failure is not None:
@@ -222,7 +222,7 @@ class AllOk(Split):
         return split
 
     @cython.ccall
-    def reduce(self, replies: list, session: Session) -> bytes:
+    def reduce(self, replies: list, session: object) -> bytes:
         failure = self.failure(replies, session)
         if failure is not None:
             return failure

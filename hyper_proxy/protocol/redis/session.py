@@ -106,6 +106,8 @@ class RedisSession(Session):
                     continue
                 depth -= 1
                 if framer.inline:
+                    if self.batch.express:
+                        break
                     argv: list = split_line(buf[start : end - 1])
                     if argv and not self.handle(join_words(argv), argv):
                         break
@@ -121,11 +123,11 @@ class RedisSession(Session):
                         self.split(command, buf, start, end)
                         start = end
                         continue
-                if not self.handle(buf[start:end], words(buf, framer.args, end)):
+                if self.batch.express or not self.handle(buf[start:end], words(buf, framer.args, end)):
                     break
                 start = end
         except ClientError as fault:
-            self.gather.add(error(f"ERR {fault}"))
+            self.batch.add(error(f"ERR {fault}"))
             self.front.stats.error("client")
             self.closing = True
         return start
@@ -170,7 +172,7 @@ class RedisSession(Session):
         shard: cython.Py_ssize_t = self.placement.locate(buf, self.framer.key_start, self.framer.key_end)
         lane: Lane = self.lanes[shard]
         self.tally(command.klass)
-        self.send(lane, buf if end - start == len(buf) else buf[start:end])
+        self.batch.send(lane, buf if end - start == len(buf) else buf[start:end])
 
     @cython.cfunc
     def split(self, command: Command, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t):
@@ -179,16 +181,16 @@ class RedisSession(Session):
         kind: Split = SPLITS[command.reduce]
         reducer: Split = kind.fresh()
         if (framer.argc - 1) % reducer.words_per_key:
-            self.gather.add(error(b"ERR wrong number of arguments for '%b' command" % command.name))
+            self.batch.add(error(b"ERR wrong number of arguments for '%b' command" % command.name))
             return
         part: Part
         self.tally(command.klass)
         if reducer.cut(buf, framer.args, framer.argc, self.placement):
-            self.reduce_later(reducer)
+            self.batch.reduce_later(reducer)
             for part in reducer.parts:
-                self.send(self.lanes[part.shard], part.request)
+                self.batch.send(self.lanes[part.shard], part.request)
         else:
-            self.send(self.lanes[reducer.parts[0].shard], buf if end - start == len(buf) else buf[start:end])
+            self.batch.send(self.lanes[reducer.parts[0].shard], buf if end - start == len(buf) else buf[start:end])
 
     def handle(self, raw: bytes, argv: list) -> bool:
         """A request that can't take the short way. False: it must wait until the batch before it is answered."""

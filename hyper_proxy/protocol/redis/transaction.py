@@ -62,7 +62,7 @@ class Transaction:
         shards = {self.session.locate(key) for key in argv[1:]}
         self._pin(shards)
         self.session.refresh()
-        return self.session.ask(self.lane, join_words(argv))
+        return self.session.batch.ask(self.lane, join_words(argv))
 
     def queue(self, row: Command, raw: bytes, argv: list[bytes]) -> bool:
         """One command between MULTI and EXEC."""
@@ -75,12 +75,12 @@ class Transaction:
         shards = {session.locate(argv[position]) for position in commands.keys_of(row, argv)}
         if not shards and self.lane is None:
             self.held.append(raw)
-            session.gather.add(encode.QUEUED)
+            session.batch.add(encode.QUEUED)
             return True
         if shards:
             self._pin(shards)
         self._open()
-        session.send(self.lane, raw)
+        session.batch.send(self.lane, raw)
         return True
 
     def execute(self) -> bytes:
@@ -96,7 +96,7 @@ class Transaction:
             self._pin({0})
         self._open()
         try:
-            reply = session.ask(self.lane, EXEC)
+            reply = session.batch.ask(self.lane, EXEC)
         except BackendError:
             self.abandon()
             raise

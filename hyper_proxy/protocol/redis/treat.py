@@ -15,7 +15,7 @@ from hyper_proxy.protocol.redis import blocking, command, commands, conversation
 from hyper_proxy.protocol.redis.framing import join_words
 from hyper_proxy.protocol.redis.local import LOCAL
 from hyper_proxy.protocol.redis.subscriber import Subscriber
-from hyper_proxy.protocol.session import Reducer
+from hyper_proxy.tunnel.batch import Reducer
 from hyper_proxy.tenant import policy
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _treat(session: RedisSession, raw: bytes, argv: list[bytes]) -> bool:
     except (ClientError, PolicyDenied) as fault:
         return _say(session, fault.kind, encode.error(f"ERR {fault}"))
     except BackendError as fault:
-        session.gather.add(session.error_reply(fault))
+        session.batch.add(session.error_reply(fault))
         return True
 
 
@@ -61,18 +61,18 @@ def _say(session: RedisSession, kind: str, reply: bytes) -> bool:
     session.front.stats.error(kind)
     if session.transaction is not None:
         session.transaction.spoil()
-    session.gather.add(reply)
+    session.batch.add(reply)
     return True
 
 
 def _unheard(session: RedisSession, raw: bytes, argv: list[bytes]) -> bool:
     """CLIENT REPLY OFF or SKIP: the request is done, its answer is dropped."""
-    if session.gather.slots:
+    if session.batch.slots:
         return False
     if conversation.is_client_reply(argv):
         return _treat(session, raw, argv)
     _treat(session, raw, argv)
-    session.drop()
+    session.batch.drop()
     if session.replies == conversation.SKIP:
         session.replies = conversation.ON
         session.refresh()
@@ -84,7 +84,7 @@ def same_shard(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
     if not session.storage.forwards:
         return translated(session, row, raw, argv)
     session.tally(row.klass)
-    session.send(session.lanes[shard_of(session, row, argv)], raw)
+    session.batch.send(session.lanes[shard_of(session, row, argv)], raw)
     return True
 
 
@@ -130,9 +130,9 @@ def every_node(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
     session.tally(row.klass)
     if row.name == b"wait":
         raw = _shortened(session, argv)
-    session.reduce_later(EveryNode(row.reduce, len(session.lanes)))
+    session.batch.reduce_later(EveryNode(row.reduce, len(session.lanes)))
     for lane in session.lanes:
-        session.send(lane, raw)
+        session.batch.send(lane, raw)
     return True
 
 
@@ -145,20 +145,20 @@ def _shortened(session: RedisSession, argv: list[bytes]) -> bytes:
 
 def scan_nodes(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> bool:
     """SCAN: one node after the other, the cursor says which."""
-    if session.gather.slots:
+    if session.batch.slots:
         return False
     if not session.storage.forwards:
         return translated(session, row, raw, argv)
 
     def call(shard: int, words: list[bytes]) -> bytes:
-        return session.ask(session.lanes[shard], join_words(words))
+        return session.batch.ask(session.lanes[shard], join_words(words))
 
     try:
         reply = scan.run(argv, len(session.lanes), call)
     except ValueError as fault:
         reply = session.error_reply(ClientError(f"instance '{session.instance.name}': {fault}"))
     session.tally(row.klass)
-    session.gather.add(reply)
+    session.batch.add(reply)
     return True
 
 
@@ -166,18 +166,18 @@ def local(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) ->
     """Answered from what the session knows."""
     session.tally(row.klass)
     answer = session.subscriber.answer(row, argv) if session.subscriber is not None else None
-    session.gather.add(answer or LOCAL[row.name](session, argv))
+    session.batch.add(answer or LOCAL[row.name](session, argv))
     return True
 
 
 def change_session(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> bool:
     """SELECT, MULTI, HELLO ...: what was asked before must be answered under the old state."""
-    if session.gather.slots:
+    if session.batch.slots:
         return False
     reply = conversation.CHANGES[row.name](session, argv)
     session.tally(row.klass)
     if reply:
-        session.gather.add(reply)
+        session.batch.add(reply)
     return not session.closing
 
 
@@ -185,24 +185,24 @@ def block(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) ->
     """A command that may wait for other clients, on a connection of its own."""
     if row.blocks is not None and not row.blocks(argv):
         return same_shard(session, row, raw, argv)
-    if session.gather.slots:
+    if session.batch.slots:
         return False
     if not session.storage.forwards:
         return translated(session, row, raw, argv)
     session.tally(row.klass)
-    session.gather.add(blocking.wait(session, row, raw, argv))
+    session.batch.add(blocking.wait(session, row, raw, argv))
     return True
 
 
 def subscribe(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> bool:
     """Listen to channels, on a connection of its own."""
-    if session.gather.slots:
+    if session.batch.slots:
         return False
     if not session.storage.forwards:
         return translated(session, row, raw, argv)
     if session.subscriber is None:
         if row.name.endswith(b"unsubscribe"):
-            session.gather.add(conversation.nothing_to_leave(session, argv))
+            session.batch.add(conversation.nothing_to_leave(session, argv))
             return True
         session.subscriber = Subscriber(session)
         session.refresh()
@@ -218,10 +218,10 @@ def refused(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) 
 
 def translated(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> bool:
     """The storage is no redis: the request becomes operations on keys and values."""
-    if session.gather.slots:
+    if session.batch.slots:
         return False
     session.tally(row.klass)
-    session.gather.add(translate.execute(session.storage, row, argv, session))
+    session.batch.add(translate.execute(session.storage, row, argv, session))
     return True
 
 

@@ -1,0 +1,24 @@
+from hyper_proxy.common.gather cimport Gather
+from hyper_proxy.conn_pool.lane cimport Lane
+
+
+cdef class Reducer:
+    cdef public Py_ssize_t count
+    cpdef bytes reduce(self, list replies, object session)
+
+
+cdef class Batch(Gather):
+    cdef readonly bint express
+    cdef readonly bint crowded
+    cdef object on_answered
+    cdef list plan
+
+    cpdef begin_express(self)
+    cpdef bint end_express(self, object on_answered)
+    cpdef send(self, Lane lane, object raw)
+    cpdef room(self, Lane lane)
+    cpdef ask(self, Lane lane, object raw)
+    cpdef reduce_later(self, Reducer reducer)
+    cpdef bytes collect(self, object session)
+    cpdef drop(self)
+    cdef bytes _reduce(self, object session)

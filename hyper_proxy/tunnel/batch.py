@@ -1,0 +1,148 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""One client's requests under way: split by whoever knows the protocol, mapped here, reduced here.
+
+    send, send, reduce_later + send ...     every request opens slots, in the client's order
+    wait                                    once, for all of them
+    collect                                 the replies in order; where several slots make one reply, by its Reducer
+
+A batch in express mode is sent and collected in the event loop itself, while the client's greenlet sleeps on: nothing in it
+has to wait but for replies, and then switching greenlets would be a third of the proxy's own work.
+"""
+
+from __future__ import annotations
+
+import cython
+
+from hyper_proxy.common.errors import BackendError
+
+if not cython.compiled:
+    from hyper_proxy.common.gather import Gather
+    from hyper_proxy.conn_pool.lane import Lane
+
+
+@cython.cclass
+class Reducer:
+    """Makes one reply of `count` consecutive slots."""
+
+    count: int
+
+    @cython.ccall
+    def reduce(self, replies: list, session: object) -> bytes:
+        """replies: bytes or BackendError each. Returns the reply, b"" for none."""
+        raise NotImplementedError
+
+
+@cython.cclass
+class Batch(Gather):
+    """Used again and again by one session."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plan: list = []  # (first slot, Reducer)
+        self.express = False
+        self.crowded = False  # a lane was full in express mode: the next batch must wait for room
+        self.on_answered = None
+
+    @cython.ccall
+    def begin_express(self):
+        """What is sent from here on must not wait for anything."""
+        self.express = True
+
+    @cython.ccall
+    def end_express(self, on_answered: object) -> cython.bint:
+        """All is sent. False: every reply is there already; else `on_answered()` is called when it is."""
+        self.express = False
+        if self.left == 0:
+            return False
+        self.on_answered = on_answered
+        return True
+
+    @cython.cfunc
+    def complete(self):
+        if self.on_answered is not None:
+            answered = self.on_answered
+            self.on_answered = None
+            answered()
+        else:
+            self.wake()
+
+    @cython.ccall
+    def send(self, lane: Lane, raw: object):
+        """Send a whole request; its reply fills the slot that is opened here. Waits while the server has too much to take."""
+        error = self.room(lane)
+        if error is None:
+            lane.submit(raw, self, self.expect())
+        else:
+            self.fail(self.expect(), error)
+
+    @cython.ccall
+    def room(self, lane: Lane):
+        """Wait until the lane can take more; None, or the BackendError that says it can't."""
+        if lane.pending_bytes <= lane.max_pending_bytes:
+            self.crowded = False
+            return None
+        if self.express:
+            self.crowded = True
+            return None
+        return lane.wait_for_room()
+
+    @cython.ccall
+    def ask(self, lane: Lane, raw: object):
+        """Send one request and wait for its reply; only with no slot open. Raises BackendError."""
+        self.send(lane, raw)
+        self.wait()
+        reply = self.slots[0]
+        self.reset()
+        if isinstance(reply, BackendError):
+            raise reply
+        return reply
+
+    @cython.ccall
+    def reduce_later(self, reducer: Reducer):
+        """The slots opened next (reducer.count of them) are one reply, which `reducer` makes."""
+        self.plan.append((len(self.slots), reducer))
+
+    @cython.ccall
+    def collect(self, session: object) -> bytes:
+        """All replies in order, when no slot is open; the session says how it words errors."""
+        slots: list = self.slots
+        out: bytes
+        if self.plan or self.failed:
+            out = self._reduce(session)
+        elif len(slots) == 1:
+            out = slots[0]
+        else:
+            out = b"".join(slots)
+        self.reset()
+        return out
+
+    @cython.ccall
+    def drop(self):
+        """Wait for the replies and forget them."""
+        self.wait()
+        self.reset()
+        self.plan = []
+
+    @cython.cfunc
+    def _reduce(self, session: object) -> bytes:
+        slots: list = self.slots
+        out: list = []
+        index: cython.Py_ssize_t = 0
+        at: cython.Py_ssize_t
+        reducer: Reducer
+        plan, self.plan = self.plan, []
+        for at, reducer in plan:
+            if index < at:
+                _copy(slots, index, at, out, session)
+            index = at + reducer.count
+            out.append(reducer.reduce(slots[at:index], session))
+        if index < len(slots):
+            _copy(slots, index, len(slots), out, session)
+        return out[0] if len(out) == 1 else b"".join(out)
+
+
+def _copy(slots: list, start: int, end: int, out: list, session: object) -> None:
+    """Slots that need no reducer: replies as they are, errors in the session's words."""
+    for index in range(start, end):
+        reply = slots[index]
+        out.append(session.error_reply(reply) if isinstance(reply, BackendError) else reply)
