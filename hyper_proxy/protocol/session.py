@@ -7,6 +7,8 @@ for nothing but replies takes the express way; everything else is done by the co
 
 from __future__ import annotations
 
+from typing import Any
+
 import cython
 
 if not cython.compiled:
@@ -25,7 +27,7 @@ class Session:
     front: the instance's hyper_proxy.front.Front; client: its hyper_proxy.entry.client.Client.
     """
 
-    def __init__(self, front: object, client: object) -> None:
+    def __init__(self, front: Any, client: Any) -> None:
         self.front = front
         self.client = client
         self.stats = front.stats

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Replies of a memcached (text and meta protocol, docs: protocol.txt of memcached 1.6) or a Lushan server.
 
-One reply is a list of VALUE items up to END, a list of STAT lines up to END, a VA line with its value, or one line of a
-known form. Nothing else is accepted: a server that says anything else has lost its place, or is no memcached.
+One reply is a list of VALUE items up to END, a list of STAT or ITEM lines up to END, a VA line with its value, or one
+line of a known form. Nothing else is accepted: a server that says anything else has lost its place, or is no memcached.
 """
 
 import cython
@@ -16,12 +16,13 @@ MAX_LINE_BYTES = 2048  # the longest of memcached's lines is a meta reply of som
 
 # In the middle of which list an unfinished reply is: the meaning of `open`.
 VALUES = 1
-STATS = 2
+LINES = 2
 
 WORDS = frozenset(
     (
         b"STORED", b"NOT_STORED", b"EXISTS", b"NOT_FOUND", b"DELETED", b"TOUCHED", b"OK", b"END", b"VERSION", b"RESET",
         b"ERROR", b"CLIENT_ERROR", b"SERVER_ERROR", b"HD", b"EN", b"NS", b"EX", b"NF", b"ME", b"MN",
+        b"MEMLIMIT_TOO_SMALL", b"MEMLIMIT_ADJUST_FAILED",
     )
 )  # fmt: skip
 """First words of replies that are one line."""
@@ -55,7 +56,7 @@ class MemcacheParser(ReplyParser):
                 return self.wait_for(n - start + 1, i - start, listing)
             if e - i < 2 or p[e - 1] != 13:
                 raise ReplyError("a line is empty or does not end in CRLF")
-            if p[i] == 86 and p[i + 1] == 65 and listing != STATS:  # VALUE, VA
+            if p[i] == 86 and p[i + 1] == 65 and listing != LINES:  # VALUE, VA
                 size = value_size(p, i, e - 1)
                 if size >= 0:
                     if listing and p[i + 2] == 32:
@@ -69,11 +70,9 @@ class MemcacheParser(ReplyParser):
                     i = e + size + 3
                     listing = VALUES
                     continue
-            if p[i] == 83 and p[i + 1] == 84 and p[i + 2] == 65 and e - i > 6 and p[i + 4] == 32 and listing != VALUES:
-                if p[i + 3] != 84:
-                    raise ReplyError("no memcache reply begins so")
+            if e - i > 6 and p[i + 4] == 32 and listing != VALUES and _lists(p, i):
                 i = e + 1
-                listing = STATS
+                listing = LINES
                 continue
             if listing:
                 if not _ends_list(p, i, e - 1):
@@ -143,6 +142,16 @@ def _is_line(p: cython.p_uchar, i: cython.Py_ssize_t, end: cython.Py_ssize_t) ->
 @cython.exceptval(-2, check=False)
 def _ends_list(p: cython.p_uchar, i: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
     return _is_end(p, i, end) or _first_word(p, i, end) in ERRORS
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _lists(p: cython.p_uchar, i: cython.Py_ssize_t) -> cython.bint:
+    """Is the word at i, of four bytes, STAT or ITEM?"""
+    if p[i] == 83:
+        return p[i + 1] == 84 and p[i + 2] == 65 and p[i + 3] == 84
+    return p[i] == 73 and p[i + 1] == 84 and p[i + 2] == 69 and p[i + 3] == 77
 
 
 @cython.cfunc

@@ -43,7 +43,8 @@ class Command:
     """
 
     def __init__(self, name: bytes, form: int, least: int, most: int, klass: int, answers: tuple[bytes, ...] = (),
-                 hides: tuple[bytes, ...] = (), quiet: Command | None = None, why: str = "", dangerous: bool = False) -> None:
+                 hides: tuple[bytes, ...] = (), quiet: Command | None = None, why: str = "",
+                 dangerous: bool = False) -> None:
         self.name = name
         self.form = form
         self.least = least

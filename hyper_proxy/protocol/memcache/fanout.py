@@ -6,6 +6,8 @@ buffer per shard. The merge walks the client's keys once more: an item belongs t
 item's name, the keys between were not found. An item that was not asked for, or not in this order, is a server's fault.
 """
 
+from typing import Any
+
 import cython
 
 from hyper_proxy.protocol.memcache import wording
@@ -147,7 +149,7 @@ class MultiGet(Reducer):
             part.cursor = _copy(part.request, part.cursor + 1, buf, start, i)
 
     @cython.ccall
-    def reduce(self, replies: list, session: object) -> bytes:
+    def reduce(self, replies: list, session: Any) -> bytes:
         """The items in the client's order. By `on_partial` a failed part makes an error, or misses."""
         part: Part
         out: bytearray | None
@@ -172,7 +174,7 @@ class MultiGet(Reducer):
         return wording.partly(self.failure, self.lost, self.keys)
 
     @cython.cfunc
-    def receive(self, replies: list, session: object) -> cython.void:
+    def receive(self, replies: list, session: Any) -> cython.void:
         """Put the replies into their parts."""
         part: Part
         last: bytes

@@ -10,8 +10,8 @@ from hyper_proxy.protocol.memcache import embedded, stats, wording
 from hyper_proxy.protocol.memcache.command import REFUSED
 from hyper_proxy.protocol.memcache.commands import ERRORS
 from hyper_proxy.protocol.memcache.numbers import read_signed32, read_unsigned32
-from hyper_proxy.tunnel.batch import Reducer
 from hyper_proxy.storage.keyvalue import KeyValue
+from hyper_proxy.tunnel.batch import Reducer
 
 if TYPE_CHECKING:
     from hyper_proxy.protocol.memcache.session import MemcacheSession

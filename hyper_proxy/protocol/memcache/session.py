@@ -43,7 +43,7 @@ class MemcacheSession(Session):
     treat    None when requests are forwarded, else the function that answers them: (session, buf, end) -> bool
     """
 
-    def __init__(self, front: object, client: object) -> None:
+    def __init__(self, front: Any, client: Any) -> None:
         self.sequence = next(front.sequence)
         self.asked: list = []
         self.buf = b""
@@ -67,15 +67,17 @@ class MemcacheSession(Session):
             self.lanes = storage.lanes(self.sequence)
             self.treat = None if storage.forwards else lushan.treat
 
-    @cython.ccall
-    def feed(self, data: bytes) -> None:
-        """As the base does; but a line without an end is only searched for it, not taken up again at every packet."""
-        rest: bytearray | None = self.rest
-        if rest is not None and self.framer.position and len(rest) + len(data) <= self.max_line and b"\n" not in data:
-            rest += data
-            self.need = len(rest) + 1
-            return
-        Session.feed(self, data)
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def is_whole(self, rest: bytearray) -> cython.bint:
+        """A line without an end is only searched for it, not taken up again at every packet."""
+        framer: Framer = self.framer
+        size: cython.Py_ssize_t = len(rest)
+        if not framer.position or size > self.max_line or rest.find(b"\n", framer.position) >= 0:
+            return True
+        framer.position = size
+        self.need = size + 1
+        return False
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
@@ -116,7 +118,9 @@ class MemcacheSession(Session):
         """One request. False: it must wait until the batch before it is answered."""
         framer: Framer = self.framer
         command: Command = framer.command
-        if self.batch.express and (framer.error is not None or framer.noreply or command.form >= LOCAL or self.treat is not None):
+        if self.batch.express and (
+            framer.error is not None or framer.noreply or command.form >= LOCAL or self.treat is not None
+        ):
             return False  # what may leave no answer, or waits for more than a reply
         if framer.error is not None:
             return self.refuse()
@@ -172,7 +176,8 @@ class MemcacheSession(Session):
             return
         self.batch.reduce_later(reducer)
         for part in reducer.parts:
-            self.batch.send(self.lanes[part.shard], framer.request(buf, start, end) if part.request is None else part.request)
+            raw: object = framer.request(buf, start, end) if part.request is None else part.request
+            self.batch.send(self.lanes[part.shard], raw)
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
@@ -191,7 +196,7 @@ class MemcacheSession(Session):
     # --- answers
 
     @cython.cfunc
-    def check_answers(self):
+    def check_answers(self) -> None:
         """Hold the answers against what was asked."""
         if self.asked:
             self.verify()
@@ -233,7 +238,7 @@ class MemcacheSession(Session):
             return item_end(reply, 0, self.buf, key_start, key_start + key_size) == len(reply) - END_BYTES
         return reply == wording.END or reply.startswith(ERRORS)
 
-    def error_reply(self, fault: object) -> bytes:
+    def error_reply(self, fault: Any) -> bytes:
         self.front.stats.error(fault.kind)
         return wording.server_error(fault)
 
@@ -275,6 +280,6 @@ class MemcacheSession(Session):
         return self.placement.locate(self.buf, self.framer.key_start, self.framer.key_end)
 
     @property
-    def instance(self) -> object:
+    def instance(self) -> Any:
         """The configuration of the instance that this client is connected to."""
         return self.snapshot.instance
