@@ -45,11 +45,9 @@ class MemcacheParser(ReplyParser):
         self.position = 0
         self.open = 0
         while True:
-            e = i
-            while e < n and p[e] != 10:
-                e += 1
-            if e >= n:
-                if e - i > MAX_LINE_BYTES:
+            e = _line_end(p, i, n)
+            if e < 0:
+                if n - i > MAX_LINE_BYTES:
                     raise ReplyError("a line has no end")
                 if i < n and not (65 <= p[i] <= 90 or 48 <= p[i] <= 57):
                     raise ReplyError("no memcache reply begins so")
@@ -142,6 +140,18 @@ def _is_line(p: cython.p_uchar, i: cython.Py_ssize_t, end: cython.Py_ssize_t) ->
 @cython.exceptval(-2, check=False)
 def _ends_list(p: cython.p_uchar, i: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.bint:
     return _is_end(p, i, end) or _first_word(p, i, end) in ERRORS
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _line_end(p: cython.p_uchar, i: cython.Py_ssize_t, n: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """The index of the next LF, or -1."""
+    if cython.compiled:
+        at: cython.p_void = memchr(p + i, 10, n - i)  # type: ignore[name-defined]  # noqa: F821
+        return -1 if at == cython.NULL else cython.cast(cython.p_uchar, at) - p
+    else:
+        return p.find(b"\n", i, n)
 
 
 @cython.cfunc

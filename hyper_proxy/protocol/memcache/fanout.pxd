@@ -26,7 +26,7 @@ cdef class MultiGet(Reducer):
     cdef readonly Py_ssize_t keys
     cdef Py_ssize_t lost
     cdef bytes failure
-    cdef bytearray owners
+    cdef bytearray table
     cdef bytes buf
     cdef Py_ssize_t first
     cdef Py_ssize_t text_end

@@ -49,7 +49,7 @@ class MultiGet(Reducer):
         self.count = 0
         self.lost = 0  # keys of the parts that failed
         self.failure = b""
-        self.owners: bytearray = bytearray()  # two bytes a key: the index of its part
+        self.table: bytearray = bytearray()  # three bytes a key: the index of its part, and its length
         self.buf = b""
         self.first = 0
         self.text_end = 0
@@ -72,15 +72,9 @@ class MultiGet(Reducer):
         shard: cython.Py_ssize_t
         room: cython.Py_ssize_t = SHORT_LINE - (first - head) if short_lines else text_end
         part: Part
-        while i < text_end:
-            if p[i] == 32:
-                keys += 1
-            i += 1
         by_shard: list = [None] * placement.shards
-        owners: bytearray = bytearray(2 * keys + 2)
-        o: cython.p_uchar = owners
-        keys = 0
-        i = first
+        table: bytearray = bytearray(3 * buf.count(b" ", first, text_end) + 3)
+        t: cython.p_uchar = table
         while True:
             while i < text_end and p[i] == 32:
                 i += 1
@@ -98,15 +92,16 @@ class MultiGet(Reducer):
                 by_shard[shard] = part
                 self.parts.append(part)
             index = part.index
-            o[2 * keys] = index & 255
-            o[2 * keys + 1] = index >> 8
+            t[3 * keys] = index & 255
+            t[3 * keys + 1] = index >> 8
+            t[3 * keys + 2] = i - start
             keys += 1
             part.keys += 1
             part.size += i - start + 1
         if keys > max_keys or len(self.parts) > MOST_PARTS:
             return wording.TOO_MANY_KEYS
         self.keys = keys
-        self.owners = owners
+        self.table = table
         self.buf = buf
         self.first = first
         self.text_end = text_end
@@ -120,7 +115,7 @@ class MultiGet(Reducer):
         """Pass 2."""
         buf: bytes = self.buf
         p: cython.p_uchar = buf
-        o: cython.p_uchar = self.owners
+        t: cython.p_uchar = self.table
         to: cython.p_uchar
         k: cython.Py_ssize_t
         i: cython.Py_ssize_t
@@ -141,9 +136,8 @@ class MultiGet(Reducer):
             while p[i] == 32:
                 i += 1
             start = i
-            while i < self.text_end and p[i] != 32:
-                i += 1
-            part = cython.cast(Part, self.parts[o[2 * k] | (o[2 * k + 1] << 8)])
+            i += t[3 * k + 2]
+            part = cython.cast(Part, self.parts[t[3 * k] | (t[3 * k + 1] << 8)])
             to = part.request
             to[part.cursor] = 32
             part.cursor = _copy(part.request, part.cursor + 1, buf, start, i)
@@ -204,7 +198,7 @@ class MultiGet(Reducer):
         """Copy the items to `out`, if it is not None. The index of a part that has an item too many, or -1."""
         buf: bytes = self.buf
         p: cython.p_uchar = buf
-        o: cython.p_uchar = self.owners
+        t: cython.p_uchar = self.table
         i: cython.Py_ssize_t = self.first
         at: cython.Py_ssize_t = 0
         k: cython.Py_ssize_t
@@ -217,9 +211,8 @@ class MultiGet(Reducer):
             while p[i] == 32:
                 i += 1
             start = i
-            while i < self.text_end and p[i] != 32:
-                i += 1
-            part = cython.cast(Part, self.parts[o[2 * k] | (o[2 * k + 1] << 8)])
+            i += t[3 * k + 2]
+            part = cython.cast(Part, self.parts[t[3 * k] | (t[3 * k + 1] << 8)])
             if part.cursor >= part.end:
                 continue
             e = item_end(part.reply, part.cursor, buf, start, i)

@@ -41,7 +41,7 @@ cdef class Framer:
     cdef bint odd
     cdef Py_ssize_t quiet_start
     cdef Py_ssize_t quiet_end
-    cdef Py_ssize_t max_key
+    cdef readonly Py_ssize_t max_key
     cdef Py_ssize_t max_value
     cdef Py_ssize_t max_line
     cdef Py_ssize_t position

@@ -30,6 +30,7 @@ META_STORE = 8
 META_DEBUG = 9
 LOCAL = 10
 
+MAX_KEY_BYTES = 250  # what memcached takes; with a longer key it would not read the value of a set
 MAX_SIZE = 2**31 - 3  # of a value that a line can announce
 MOST_META_WORDS = 19  # of mg, ms, md, ma
 PLAIN_DIGITS = 9  # so many digits fit into every field
@@ -70,7 +71,7 @@ class Framer:
     """
 
     def __init__(self, max_key: int, max_value: int, max_line: int) -> None:
-        self.max_key = max_key
+        self.max_key = min(max_key, MAX_KEY_BYTES)
         self.max_value = max_value
         self.max_line = max_line
         self.position = 0  # how much of an unfinished line has been searched for its end

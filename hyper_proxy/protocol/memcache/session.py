@@ -54,10 +54,10 @@ class MemcacheSession(Session):
     def adopt(self) -> None:
         snapshot = self.snapshot
         limits = snapshot.instance.limits
-        self.max_key = limits.max_key_bytes
         self.max_keys = limits.max_arguments
         self.max_line = limits.max_line_bytes
         self.framer = Framer(limits.max_key_bytes, limits.max_value_bytes, limits.max_line_bytes)
+        self.max_key = self.framer.max_key
         self.placement = snapshot.placement
         storage = snapshot.storage
         if isinstance(storage, KeyValue):
