@@ -256,13 +256,19 @@ class Lane:
     def deliver(self, replies: list):
         gather: Gather
         waiting: list = self.waiting
+        failed: cython.bint = True
         self.answered += len(replies)
-        for reply in replies:
-            gather = waiting[self.head]
-            position: cython.Py_ssize_t = waiting[self.head + 1]
-            self.head += 2
-            if gather is not None:
-                gather.deliver(position, reply)
+        try:
+            for reply in replies:
+                gather = waiting[self.head]
+                position: cython.Py_ssize_t = waiting[self.head + 1]
+                self.head += 2
+                if gather is not None:
+                    gather.deliver(position, reply)
+            failed = False
+        finally:
+            if failed:  # the replies that are left would go to the wrong questions
+                self.loop.run_callback(self._lost, "internal", "its replies could not be delivered", False)
         if self.head == len(waiting):
             waiting.clear()
             self.head = 0

@@ -25,6 +25,7 @@ cdef class Client:
     cdef object turn
 
     cpdef answer_express(self, bytes out, bytes later)
+    cdef bint _offer(self, bytes data) except -1
     cdef object _receive(self)
     cdef _wake(self, bytes data)
     cpdef _write(self, bytes data)

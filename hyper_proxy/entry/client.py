@@ -60,12 +60,25 @@ class Client:
         data: object = self._receive()
         if data is None:
             return
-        if data and self.express is not None:
-            self.busy = True
-            if self.express(data):
-                return
-            self.busy = False
+        if data and self.express is not None and self._offer(data):
+            return
         self._wake(data)
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def _offer(self, data: bytes) -> cython.bint:
+        """Offer bytes to the express way; a failure of the session there ends this client, as one in its greenlet would."""
+        failed: cython.bint = True
+        self.busy = True
+        try:
+            taken: cython.bint = self.express(data)
+            failed = False
+        finally:
+            if failed:
+                self.answer_express(b"", b"")
+        if not taken:
+            self.busy = False
+        return taken
 
     @cython.ccall
     def answer_express(self, out: bytes, later: bytes | None):

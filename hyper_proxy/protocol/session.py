@@ -124,7 +124,14 @@ class Session:
     def answer_express(self) -> None:
         """The batch that take_express sent is answered."""
         later, self.later = self.later, None
-        self.client.answer_express(self.answers(), b"" if self.closing else later)
+        out: bytes = b""
+        failed: cython.bint = True
+        try:
+            out = self.answers()
+            failed = False
+        finally:
+            # Whatever goes wrong ends this client; the lane that delivers its replies delivers other clients' as well.
+            self.client.answer_express(out, b"" if failed or self.closing else later)
 
     def take_snapshot(self) -> None:
         """From now on the front's present configuration holds for this client."""
