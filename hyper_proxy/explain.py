@@ -42,7 +42,7 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
             "treatment": facts.treatment,
             "reduce": facts.reduce or None,
             "needs_allow": facts.allow or None,
-            "allowed": explanation.is_allowed,
+            "allowed": facts.allowed,
         },
         "served": not outcome.error,
         "error": outcome.error or None,
@@ -60,8 +60,8 @@ def as_text(explanation: Explanation) -> str:
     reduce = f", reduced by {facts.reduce}" if facts.reduce else ""
     lines.append(f"command: {facts.name}, class {facts.klass}, treatment {facts.treatment}{reduce}")
     if facts.allow:
-        named = "which names it" if explanation.is_allowed else "which does not name it"
-        lines.append(f"needs {facts.allow} in the instance's allow, {named}")
+        named = "as it is" if facts.allowed else "and is not"
+        lines.append(f"must be allowed by the instance (allow = [\"{facts.allow}\"]), {named}")
     lines += [f"key {_shown(key.key)}: {_described(key, place)}" for key in explanation.keys
               for place in key.places]  # fmt: skip
     lines.append(f"way: {outcome.way}")

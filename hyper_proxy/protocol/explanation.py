@@ -65,13 +65,16 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the command table says. `allow`: the name by which an instance allows the command, "" when it need not."""
+    """What the command table says. `allow`: the name by which instances allow the command, "" when they need not;
+    `allowed`: does this one?
+    """
 
     name: str
     klass: str
     treatment: str
     reduce: str = ""
     allow: str = ""
+    allowed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +95,6 @@ class Explanation:
     facts: Facts
     keys: tuple[Key, ...]
     outcome: Outcome
-
-    @property
-    def is_allowed(self) -> bool:
-        """Does the instance's `allow` name the command, if it must?"""
-        return not self.facts.allow or self.facts.allow in self.instance.allow
 
 
 class Ground:

@@ -57,6 +57,14 @@ listen = ["127.0.0.1:11312"]
   servers = ["10.0.0.1:9999:1 a", "10.0.0.2:9999:1 b"]
   lushan_db = { separator = ":", map = { user = 1, feed = 2 } }
 [[instance]]
+name = "flushed"
+protocol = "memcache"
+listen = ["127.0.0.1:11314"]
+allow = ["flush_all"]
+  [[instance.level]]
+  storage = "memcache"
+  servers = ["10.0.0.1:11211:1 a", "10.0.0.2:11211:1 b"]
+[[instance]]
 name = "filepage"
 protocol = "memcache"
 listen = ["127.0.0.1:11313"]
@@ -155,6 +163,8 @@ SERVED = [
     ("page", "version", 0),
     ("feed", "get user:1", 1),
     ("feed", "stats", 0),
+    ("flushed", "flush_all", 2),
+    ("flushed", "cache_memlimit 64", 2),
     ("filepage", "get a b", 0),
     ("filepage", "set a 0 0 1", 0),
 ]
@@ -182,6 +192,7 @@ NOT_SERVED = [
     ("file", "MULTI", "ERR 'multi' is not served"),
     ("file", "SELECT 1", "ERR DB index is out of range"),
     ("page", "flush_all", "CLIENT_ERROR flush_all not allowed"),
+    ("page", "cache_memlimit 64", "CLIENT_ERROR cache_memlimit is not served: the instance's `allow`"),
     ("page", "slabs", "CLIENT_ERROR slabs is not served: it acts on one server"),
     ("page", "set a x 0 1", "CLIENT_ERROR bad command line format"),
     ("page", "set a 0 0 2000000", "SERVER_ERROR object too large for cache"),
@@ -231,14 +242,15 @@ def test_allowances_are_shown(file: str, capsys: pytest.CaptureFixture[str]) -> 
     assert (flush["needs_allow"], flush["allowed"]) == ("FLUSHALL", True)
     assert (keys["needs_allow"], keys["allowed"]) == ("KEYS", False)
     assert main(["explain", "-c", file, "page", "flush_all"]) == 0
-    assert "needs FLUSH_ALL in the instance's allow, which does not name it" in capsys.readouterr().out
+    said = 'must be allowed by the instance (allow = ["FLUSH_ALL"]), and is not'
+    assert said in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["usr", "GET", "a"], "there is no instance 'usr'; did you mean 'user'?"),
-        (["x", "GET", "a"], "the configuration has user, drawn, file, page, feed, filepage"),
+        (["x", "GET", "a"], "the configuration has user, drawn, file, page, feed, flushed, filepage"),
         (["user"], "which command?"),
         (["user", "GTE", "a"], "unknown command 'GTE'"),
         (["user", "CLIENT", "X"], "unknown subcommand 'X'"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hyper_proxy.common.errors import ClientError
 from hyper_proxy.config.model import Instance
@@ -15,10 +15,10 @@ from hyper_proxy.protocol.memcache.framing import Framer, split_words
 from hyper_proxy.protocol.redis.command import CLASSES
 from hyper_proxy.storage.lushan import LushanStorage
 
-FLUSH = b"flush_all"
-ALLOW = "FLUSH_ALL"
+FLUSH = "FLUSH_ALL"
 LUSHAN_GETS = (b"get", b"bget")
 NOTHING = "nothing is sent"
+AT_HOME = "the proxy answers it itself, no server is asked"
 
 
 class Question:
@@ -67,8 +67,9 @@ def explain(instance: Instance, words: list[bytes]) -> Explanation:
         raise BadQuestion(f"memcache has no command '{_text(words[0])}'{suggest(_text(words[0]), _NAMES)}")
     if framer.error == wording.ERROR:
         raise BadQuestion(f"'{_text(row.name)}' takes {_counts(row)} words, itself included; {len(words)} were given")
-    allow = ALLOW if row.name == FLUSH else ""
-    facts = Facts(_text(row.name), CLASSES[row.klass], treatment(question), allow=allow)
+    allow = _text(row.name).upper() if row.dangerous else ""
+    allowed = _is_allowed(instance, allow)
+    facts = Facts(_text(row.name), CLASSES[row.klass], treatment(question), allow=allow, allowed=allowed)
     keys: tuple[Key, ...] = ()
     try:
         keys = tuple(_key(question, key) for key in question.client_keys())
@@ -87,7 +88,7 @@ def treatment(question: Question) -> str:
     if row.form == REFUSED:
         return "refused"
     if row.form == LOCAL:
-        return "all" if row.name in (FLUSH, b"stats") else "local"
+        return "all" if row.name in TO_ALL else "local"
     return "split" if row.form <= RETRIEVE_TOUCHING else "single"
 
 
@@ -159,39 +160,51 @@ def _embedded(question: Question) -> Outcome:
     return Outcome(f"no server is asked: the request becomes operations on the {question.storage} file")
 
 
+def _is_allowed(instance: Instance, name: str) -> bool:
+    """Who may empty the servers may also resize them."""
+    return not name or not instance.allow.isdisjoint({name, FLUSH})
+
+
 def _local(question: Question) -> Outcome:
-    name = question.row.name
-    if name == FLUSH:
-        return _flush(question)
-    if name == b"stats":
-        return _stats(question)
-    return Outcome("the proxy answers it itself, no server is asked")
+    to_all = TO_ALL.get(question.row.name)
+    return to_all(question) if to_all else Outcome(AT_HOME)
 
 
 def _flush(question: Question) -> Outcome:
-    if ALLOW not in question.instance.allow:
+    if not _is_allowed(question.instance, FLUSH):
         return Outcome(NOTHING, error=_text(wording.NO_FLUSH))
     if question.ground.placement is None:
         return _embedded(question)
     if question.storage == "lushan":
-        return Outcome(NOTHING, error=_text(wording.refused(FLUSH, "Lushan is read only")))
+        return Outcome(NOTHING, error=_text(wording.refused(question.row.name, "Lushan is read only")))
     return _to_all(question)
+
+
+def _resize(question: Question) -> Outcome:
+    name = question.row.name
+    why = "" if question.storage == "memcache" else "the storage is no memcached"
+    if not _is_allowed(question.instance, _text(name).upper()):
+        why = "the instance's `allow` does not name it"
+    return Outcome(NOTHING, error=_text(wording.refused(name, why))) if why else _to_all(question)
 
 
 def _stats(question: Question) -> Outcome:
-    words = split_words(question.line, question.framer.args, question.framer.text_end)
-    kind = words[0] if words else b""
-    refusal = stats.REFUSALS.get(kind)
-    if refusal is not None or kind not in stats.KINDS:
-        return Outcome(NOTHING, error=_text(refusal or wording.ERROR))
-    if question.storage != "memcache":
-        return Outcome("the proxy answers it itself, no server is asked")
-    return _to_all(question)
+    refusal = stats.refusal(split_words(question.line, question.framer.args, question.framer.text_end))
+    if refusal is not None:
+        return Outcome(NOTHING, error=_text(refusal))
+    return _to_all(question) if question.storage == "memcache" else Outcome(AT_HOME)
 
 
 def _to_all(question: Question) -> Outcome:
     request = question.framer.request(question.line, 0, len(question.line))
     return Outcome("every server gets it, the replies become one", question.ground.to_all(request.split()))
+
+
+TO_ALL: dict[bytes, Callable[[Question], Outcome]] = {
+    b"flush_all": _flush,
+    b"cache_memlimit": _resize,
+    b"stats": _stats,
+}
 
 
 def _text(reply: bytes | None) -> str:

@@ -59,10 +59,9 @@ def explain(instance: Instance, argv: list[bytes]) -> Explanation:
     if row.name in PAIRS and not len(argv) % 2:
         raise BadQuestion(wording.wrong_arity(row).decode().removeprefix("ERR "))
     case = Case(ground, row, argv, [argv[position] for position in commands.keys_of(row, argv)])
-    facts = Facts(
-        row.name.decode(), CLASSES[row.klass], NAMES[row.treatment], row.reduce,
-        wording.permission(row) if row.dangerous else "",
-    )  # fmt: skip
+    allow = wording.permission(row) if row.dangerous else ""
+    allowed = not allow or allow in instance.allow
+    facts = Facts(row.name.decode(), CLASSES[row.klass], NAMES[row.treatment], row.reduce, allow, allowed)
     db = ground.level.db if ground.placement else None
     keys = tuple(Key(key, (ground.place(key, sent=key, db=db),)) for key in case.keys)
     return Explanation(instance, tuple(argv), facts, keys, outcome(case))
