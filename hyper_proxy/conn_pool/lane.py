@@ -34,6 +34,7 @@ READY = 2
 STATES = ("closed", "connecting", "ready")
 LARGE_BYTES = 65536  # sends above this take their time; smaller ones are not looked after
 TIMER_SLACK_S = 0.0005  # a timer may be so early
+CLOSE_CHECK_S = 0.02  # a lane that must go is looked at so often until it is idle
 COMPACT_AT = 4096  # answered entries kept at the front of `waiting` before they are cut off
 
 
@@ -68,6 +69,7 @@ class Lane:
         self.bytes_out = 0
         self.unsent = None
         self.unsent_from = 0
+        self.leaving = False
         self.fresh = False  # connected, and nothing answered yet
         self.large = False  # a large request is under way
         self.taken = 0  # of `bytes_out`, when it was last looked: what the server has taken from the kernel
@@ -147,6 +149,7 @@ class Lane:
 
     def close(self) -> None:
         """Close as soon as nothing is in flight or queued; what still is fails at the read deadline at the latest."""
+        self.leaving = True
         self.loop.run_callback(self._close_when_idle)
 
     def abandon(self) -> None:
@@ -335,6 +338,8 @@ class Lane:
         self.large = False
         self.heard_at = now()
         self._flush()
+        if self.leaving:  # a request that began before its node was removed has opened it again
+            self.close()
 
     def _start_timer(self, seconds: float) -> None:
         self.timer = self.loop.timer(seconds)
@@ -387,12 +392,10 @@ class Lane:
     def _close_when_idle(self) -> None:
         if self.sent == self.answered and not self.pending:
             self._lost("closed", "removed from the configuration", False)
+            self.node.retire(self)
         else:
-            self.loop.run_callback_threadsafe(self._close_soon)
-
-    def _close_soon(self) -> None:
-        timer = self.loop.timer(0.02)
-        timer.start(self._close_when_idle)
+            timer = self.loop.timer(CLOSE_CHECK_S)
+            timer.start(self._close_when_idle)
 
     def _lost(self, kind: str, detail: str, blame: bool) -> None:
         if self.state == READY:

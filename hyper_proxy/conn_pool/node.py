@@ -50,23 +50,29 @@ class Pause:
 
 
 class Retired:
-    """Counts of private lanes that have ended."""
+    """Counts that no lane keeps: those of lanes that have ended, and connections made."""
 
     def __init__(self) -> None:
         self.requests = 0
         self.bytes_in = 0
         self.bytes_out = 0
+        self.connects = 0
 
 
 class Node:
-    """One server of one instance. `label` names it in errors and statistics."""
+    """One server of one instance. `label` names it in errors and statistics.
 
-    def __init__(self, instance: str, level: Level, server: Server, parser: type[ReplyParser]) -> None:
+    before: the node of the same label in the configuration before; its counts go on.
+    """
+
+    def __init__(
+        self, instance: str, level: Level, server: Server, parser: type[ReplyParser], before: Node | None = None
+    ) -> None:
         self.instance = instance
         self.server = server
         self.label = server.label
         self.parser = parser
-        self.latency = Histogram()  # from the send of a request to its reply
+        self.latency = before.latency if before else Histogram()  # from the send of a request to its reply
         self.read_s = level.timeout.read_ms / 1000
         self.connect_s = level.timeout.connect_ms / 1000
         self.queue_s = level.timeout.queue_ms / 1000
@@ -75,11 +81,11 @@ class Node:
         self.name = Name(server.host, level.dns_ttl_s)
         self.pause = Pause(level.backoff)
         self.refusals: dict[Greeting, Pause] = {}  # greetings the server did not like: others may still work
-        self.errors: Counter[str] = Counter()
-        self.connects = 0
+        self.errors: Counter[str] = before.errors if before else Counter()
         self.shared: dict[tuple[Greeting, int], Lane] = {}
-        self.lanes: set[Lane] = set()  # the shared and the private ones
-        self.retired = Retired()
+        # The shared and the private ones, those of the node before included until they end.
+        self.lanes: set[Lane] = before.lanes if before else set()
+        self.retired = before.retired if before else Retired()
 
     def lane(self, greeting: Greeting, index: int = 0) -> Lane:
         """The shared lane number `index` for this greeting; made when first asked for."""
@@ -96,7 +102,7 @@ class Node:
         return lane
 
     def retire(self, lane: Lane) -> None:
-        """A private lane has ended: keep its counts."""
+        """A lane has ended for good: keep its counts."""
         if lane in self.lanes:
             self.lanes.remove(lane)
             self.retired.requests += lane.sent
@@ -144,7 +150,7 @@ class Node:
             raise self._put_off(self.pause, kind, f"greeting failed: {error.strerror or error}") from error
         self.pause = Pause(self.backoff)
         self.refusals.pop(greeting, None)
-        self.connects += 1
+        self.retired.connects += 1
         return sock
 
     def lost(self, kind: str, detail: str, blame: bool) -> BackendError:
@@ -156,7 +162,8 @@ class Node:
     def close(self) -> None:
         """Close every lane once it is idle."""
         for lane in list(self.lanes):
-            lane.close()
+            if lane.node is self:
+                lane.close()
 
     def _dial(self, deadline: float) -> socket.socket:
         """Connected to the first of the addresses that accepts."""

@@ -21,11 +21,12 @@ class Nodes:
 
     def __init__(self, instance: str, level: Level, parser: type[ReplyParser], previous: Nodes | None) -> None:
         kept = previous.by_identity if previous else {}
+        before = {node.label: node for node in previous} if previous else {}
         self.by_identity: dict[Identity, Node] = {}
         self._all: list[Node] = []
         for server in level.servers:
             key = identity(level, server)
-            node = kept.get(key) or Node(instance, level, server, parser)
+            node = kept.get(key) or Node(instance, level, server, parser, before.get(server.label))
             self.by_identity[key] = node
             self._all.append(node)
 

@@ -40,7 +40,7 @@ def _node(node: Any) -> dict[str, Any]:
         "queued": sum(lane.queued for lane in lanes),
         "pending_bytes": sum(lane.pending_bytes for lane in lanes),
         "connections": sum(lane.is_open for lane in lanes),
-        "connects": node.connects,
+        "connects": node.retired.connects,
         "backing_off": int(node.is_backing_off),
         "latency_us": node.latency.snapshot(),
     }
