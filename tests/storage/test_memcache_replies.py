@@ -34,11 +34,12 @@ REPLIES = [
 ]  # fmt: skip
 
 NONSENSE = [
-    b"\r\n", b"\n", b"hello\r\n", b"-ERR\r\n", b"$3\r\nabc\r\n", b"HTTP/1.1 400 Bad Request\r\n", b"STORED\n", b"stored\r\n",
-    b"STOREX\r\n", b"STAX pid 1\r\n", b"STAT\r\n", b"VALUE\r\n", b"VALUE k\r\n", b"VALUE k 0\r\n", b"VALUE k 0 x\r\n\r\n",
-    b"VALUE  k 0 1\r\nx\r\n", b"VALUE k 0 1\r\nxy\r\n", b"VALUE k 0 1\r\nx\r\nSTORED\r\n", b"VALUE k 0 1\r\nx\r\nVA 1\r\nx\r\n",
-    b"VALUE k 0 99999999999\r\n", b"VALUE k 0 -1\r\n", b"VA\r\n", b"VA x\r\n", b"VA 1\r\nxyz", b"12x\r\n", b"1 2\r\n",
-    b"STAT a 1\r\nVALUE k 0 1\r\nx\r\n", b"STAT a 1\r\nSTORED\r\n", b"X" * 3000, b"\x80\x00",
+    b"\r\n", b"\n", b"hello\r\n", b"-ERR\r\n", b"$3\r\nabc\r\n", b"HTTP/1.1 400 Bad Request\r\n", b"STORED\n",
+    b"stored\r\n", b"STOREX\r\n", b"STAX pid 1\r\n", b"STAT\r\n", b"VALUE\r\n", b"VALUE k\r\n", b"VALUE k 0\r\n",
+    b"VALUE k 0 x\r\n\r\n", b"VALUE  k 0 1\r\nx\r\n", b"VALUE k 0 1\r\nxy\r\n", b"VALUE k 0 1\r\nx\r\nSTORED\r\n",
+    b"VALUE k 0 1\r\nx\r\nVA 1\r\nx\r\n", b"VALUE k 0 99999999999\r\n", b"VALUE k 0 -1\r\n", b"VA\r\n", b"VA x\r\n",
+    b"VA 1\r\nxyz", b"12x\r\n", b"1 2\r\n", b"STAT a 1\r\nVALUE k 0 1\r\nx\r\n", b"STAT a 1\r\nSTORED\r\n",
+    b"X" * 3000, b"\x80\x00",
 ]  # fmt: skip
 
 

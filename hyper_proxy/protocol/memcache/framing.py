@@ -137,7 +137,7 @@ class Framer:
         else:
             self.read_line(buf, form)
         end = self.line_end if size < 0 else self.read_block(buf, start, size)
-        if self.long and self.error is None and len(self.rewrite(buf)) > LONG_LINE:
+        if self.long and form < LOCAL and self.error is None and len(self.rewrite(buf)) > LONG_LINE:
             self.error = wording.LINE_TOO_LONG
         return end
 

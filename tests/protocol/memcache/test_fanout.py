@@ -18,7 +18,9 @@ from hyper_proxy.storage.memcache import MemcacheStorage
 from tests.kit.plain import both
 
 pair = both(
-    "hyper_proxy.protocol.memcache.fanout", "hyper_proxy.protocol.memcache.session", "hyper_proxy.hashing.distributions.divmod"
+    "hyper_proxy.protocol.memcache.fanout",
+    "hyper_proxy.protocol.memcache.session",
+    "hyper_proxy.hashing.distributions.divmod",
 )
 Modules = tuple[ModuleType, ModuleType, ModuleType]
 
@@ -176,7 +178,7 @@ def test_many_random_merges(module: Modules) -> None:
     dice = random.Random(7)
     proxy = Proxy(module, 4)
     for _ in range(300):
-        keys = [dice.choice([b"a", b"aa", b"aaa", b"b", b"ab", b"c d".replace(b" ", b"_")]) for _ in range(dice.randint(1, 40))]
+        keys = dice.choices([b"a", b"aa", b"aaa", b"b", b"ab", b"c_d"], k=dice.randint(1, 40))
         store = {key: dice.randbytes(dice.randint(0, 30)) for key in keys if dice.random() < 0.6}
         line = b"gets " + b" ".join(keys)
         reducer, _ = proxy.cut(line)

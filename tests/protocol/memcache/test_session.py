@@ -79,7 +79,9 @@ def test_a_retrieval_of_many_keys_with_a_dead_node(memcached_nodes: list[Running
         assert raw.memcache(b"get %b\r\n" % b" ".join(there)) == b"".join(map(value, there)) + b"END\r\n"
 
 
-@pytest.mark.parametrize("behaviour", ["garbage", "too_much", "half", "reset", "silent", "double", "hangs_up", "endless"])
+@pytest.mark.parametrize(
+    "behaviour", ["garbage", "too_much", "half", "reset", "silent", "double", "hangs_up", "endless"]
+)
 def test_a_node_that_misbehaves_never_gives_a_wrong_value(memcached_nodes: list[Running], behaviour: str) -> None:
     with FakeServer(MEMCACHE) as fake, served([memcached_nodes[0].address, fake.address]) as (_, raw):
         mine = {key: raw.memcache(b"get %b\r\n" % key) == item(key, b"value of " + key) + b"END\r\n" for key in KEYS}
@@ -160,7 +162,8 @@ def test_noreply_requests_are_silent_and_in_order_and_their_errors_counted(worke
     raw = Raw(worker.ports["mc"])
     before = worker.errors("mc").get("noreply", 0)
     requests = b"".join(
-        b"set %b 0 0 1 noreply\r\n0\r\nincr %b 5 noreply\r\nappend %b 0 0 1 noreply\r\nx\r\nincr %b 1 noreply\r\n" % ((key,) * 4)
+        b"set %b 0 0 1 noreply\r\n0\r\nincr %b 5 noreply\r\n" % (key, key)
+        + b"append %b 0 0 1 noreply\r\nx\r\nincr %b 1 noreply\r\n" % (key, key)
         for key in KEYS
     )
     assert raw.memcache(requests + b"get %b\r\n" % b" ".join(KEYS)) == b"".join(
@@ -226,8 +229,8 @@ def test_a_long_line_in_small_packets(worker: Worker) -> None:
 
 
 def stats_of(reply: bytes) -> dict[bytes, bytes]:
-    rows = [line.split(b" ", 2)[1:] for line in reply.split(b"\r\n") if line.startswith(b"STAT")]
-    return {name: value for name, value in rows}
+    rows = [line.split(b" ", 2) for line in reply.split(b"\r\n") if line.startswith(b"STAT")]
+    return {name: value for _, name, value in rows}
 
 
 def test_stats_are_those_of_the_proxy_and_the_sum_of_the_nodes(worker: Worker, memcached_nodes: list[Running]) -> None:
