@@ -10,8 +10,8 @@ import cython
 def now() -> cython.double:
     """Seconds since some moment; compiled, without making a Python float for callers that are compiled too."""
     if cython.compiled:
-        at: timespec  # noqa: F821
-        clock_gettime(CLOCK_MONOTONIC, cython.address(at))  # noqa: F821
+        at = cython.declare(timespec)  # type: ignore[name-defined]  # noqa: F821
+        clock_gettime(CLOCK_MONOTONIC, cython.address(at))  # type: ignore[name-defined]  # noqa: F821
         return at.tv_sec + at.tv_nsec * 1e-9
     else:
         return time.monotonic()

@@ -40,7 +40,8 @@ class BackendError(HyperProxyError):
     """A storage server did not answer a request properly.
 
     kind: refused (no connection), backoff (not tried: it just failed), queue (waited too long before it could be sent),
-    timeout (sent, no answer in time), reset (connection lost), protocol (answered nonsense), dns, busy (too much is pending).
+    timeout (sent, no answer in time), reset (connection lost), protocol (answered nonsense), dns,
+    busy (too much is pending).
     """
 
     def __init__(self, instance: str, node: str, kind: str, detail: str) -> None:

@@ -7,7 +7,7 @@ cdef class Gather:
     cdef object switch_out
 
     cpdef Py_ssize_t expect(self)
-    cpdef void add(self, object reply)
+    cpdef add(self, bytes reply)
     cpdef deliver(self, Py_ssize_t position, object reply)
     cpdef fail(self, Py_ssize_t position, object error)
     cpdef wait(self)

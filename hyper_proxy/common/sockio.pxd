@@ -6,5 +6,5 @@ cdef extern from "sys/socket.h" nogil:
     int MSG_DONTWAIT
     int MSG_NOSIGNAL
 
-cpdef object recv(int fd)
-cpdef Py_ssize_t send(int fd, object data, Py_ssize_t start) except -1
+cpdef bytes recv(int fd)
+cpdef Py_ssize_t send(int fd, bytes data, Py_ssize_t start) except -1

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """One recv and one send on a non-blocking socket, without the allocation and argument parsing of Python's own.
 
-The compiled form calls the C functions and reads into one buffer that the whole worker shares: an idle connection owns no
-buffer at all.
+The compiled form calls the C functions and reads into one buffer that the whole worker shares: an idle connection owns
+no buffer at all.
 """
 
 import os
@@ -19,16 +19,16 @@ _buffer: bytearray = bytearray(READ_BYTES)
 
 
 @cython.ccall
-def recv(fd: cython.int) -> object:
-    """What has arrived, at most READ_BYTES; b"" at the end of the stream; None when nothing is there. Raises OSError."""
+def recv(fd: cython.int) -> bytes | None:
+    """What has arrived, at most READ_BYTES; b"" at the end of the stream, None when nothing is there. Raises OSError."""
     if cython.compiled:
         shared: bytearray = _buffer
         p: cython.p_uchar = shared
-        n: cython.Py_ssize_t = c_recv(fd, p, READ_BYTES, MSG_DONTWAIT)  # noqa: F821
+        n: cython.Py_ssize_t = c_recv(fd, p, READ_BYTES, MSG_DONTWAIT)  # type: ignore[name-defined]  # noqa: F821
         if n >= 0:
             return p[:n]
-        code: cython.int = errno
-        if code == EAGAIN or code == EINTR:
+        code: cython.int = errno  # type: ignore[name-defined]  # noqa: F821
+        if code in (EAGAIN, EINTR):
             return None
         raise OSError(code, os.strerror(code))
     else:
@@ -40,16 +40,16 @@ def recv(fd: cython.int) -> object:
 
 @cython.ccall
 @cython.exceptval(-1, check=False)
-def send(fd: cython.int, data: object, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
+def send(fd: cython.int, data: bytes, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """Send data[start:] as far as the kernel takes it now; how many bytes it took, 0 when none. Raises OSError."""
     if cython.compiled:
-        raw: bytes = data
-        p: cython.p_uchar = raw
-        n: cython.Py_ssize_t = c_send(fd, p + start, len(raw) - start, MSG_DONTWAIT | MSG_NOSIGNAL)  # noqa: F821
+        p: cython.p_uchar = data
+        flags: cython.int = MSG_DONTWAIT | MSG_NOSIGNAL  # type: ignore[name-defined]  # noqa: F821
+        n: cython.Py_ssize_t = c_send(fd, p + start, len(data) - start, flags)  # type: ignore[name-defined]  # noqa: F821
         if n >= 0:
             return n
-        code: cython.int = errno
-        if code == EAGAIN or code == EINTR:
+        code: cython.int = errno  # type: ignore[name-defined]  # noqa: F821
+        if code in (EAGAIN, EINTR):
             return 0
         raise OSError(code, os.strerror(code))
     else:
