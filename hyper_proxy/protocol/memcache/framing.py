@@ -160,7 +160,7 @@ class Framer:
         # Not fewer words than numbers: the line was read before.
         numbers = [str(read(word)).encode() for read, word in zip(readers, words[1:], strict=False)]
         flags = [word for word in words[1 + len(numbers) :] if not (self.quiet and word.startswith(b"q"))]
-        return b" ".join([self.command.name, words[0], *numbers, *flags])
+        return b" ".join([self.command.name, *words[:1], *numbers, *flags])
 
     # --- words
 

@@ -53,7 +53,8 @@ COMMANDS = [
     b"verbosity 0 0 0\r\n", b"stats foo\r\n", b"stats noreply\r\n", b"stats cachedump\r\n",
     b"stats cachedump x 1\r\n", b"stats cachedump 64 1\r\n", b"stats cachedump 63 1\r\n", b"cache_memlimit\r\n",
     b"cache_memlimit x\r\n", b"cache_memlimit 64\r\n", b"cache_memlimit 64 noreply\r\n", b"cache_memlimit 5\r\n",
-    b"cache_memlimit 64 x\r\n", b"cache_memlimit 64 x y\r\n", b"cache_memlimit 1000000001\r\n", b"flush_all x\r\n", b"mn \0" + b"x" * 3000 + b"\r\n",
+    b"cache_memlimit 64 x\r\n", b"cache_memlimit 64 x y\r\n", b"cache_memlimit 1000000001\r\n", b"flush_all x\r\n",
+    b"mn \0" + b"x" * 3000 + b"\r\n",
     b"flush_all 1 2 3\r\n", b"flush_all 0 noreply\r\n", b"flush_all noreply\r\n", b"flush_all x noreply\r\n",
     b"flush_all 0 2\r\n", b"flush_all\r\n",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from tests.kit.servers import Running
 from tests.kit.wait import wait_for
 from tests.kit.worker import Worker
 from tests.protocol.memcache.conftest import instance
+from tests.protocol.memcache.requests import random_stream
 from tests.protocol.raw import Raw
 
 KEYS = [b"key%d" % number for number in range(12)]
@@ -279,3 +281,22 @@ def test_what_acts_on_one_server_is_refused(worker: Worker) -> None:
         reply = raw.memcache(b"%b x\r\n" % name)
         assert reply == b"CLIENT_ERROR %b is not served: it acts on one server; connect to that server\r\n" % name
     raw.close()
+
+
+def test_random_bytes_never_bring_a_server_out_of_step(worker: Worker) -> None:
+    """A request with two answers, or none, would show as an error of the server, or as another client's wrong value."""
+    raw = Raw(worker.ports["mc"])
+    dice = random.Random(5)
+    before = worker.errors("mc")
+    for number in range(1500):
+        with socket.create_connection(("127.0.0.1", worker.ports["mc"]), 10) as sock:
+            sock.sendall(random_stream(dice).replace(b"flush_all", b"touch"))
+            sock.shutdown(socket.SHUT_WR)
+            while sock.recv(65536):
+                pass
+        if number % 100 == 0:
+            fill(raw)
+            assert raw.memcache(b"get %b\r\n" % b" ".join(KEYS)) == b"".join(map(value, KEYS)) + b"END\r\n"
+    raw.close()
+    new = {kind for kind, count in worker.errors("mc").items() if count > before.get(kind, 0)}
+    assert new <= {"client", "noreply", "client_lost"}
