@@ -11,7 +11,7 @@ import pytest
 from hyper_proxy.common.errors import ClientError
 from hyper_proxy.config.model import LushanFixed, LushanHashed, LushanPrefixed
 from hyper_proxy.hashing import build, build_hash
-from hyper_proxy.storage.lushan import db_rule
+from hyper_proxy.hashing.lushan import db_rule
 from tests.kit.fakes import FakeServer
 from tests.kit.servers import Running
 from tests.kit.worker import Worker

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from hyper_proxy.common.errors import ClientError
 from hyper_proxy.config.model import Instance
 from hyper_proxy.config.notes import suggest
+from hyper_proxy.hashing.lushan import DbOf, db_rule
 from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Facts, Ground, Key, Outcome
 from hyper_proxy.protocol.memcache import lushan, meta, stats, translate, wording
 from hyper_proxy.protocol.memcache.command import LOCAL, REFUSED, RETRIEVE_TOUCHING, Command
 from hyper_proxy.protocol.memcache.commands import COMMANDS, UNKNOWN
 from hyper_proxy.protocol.memcache.framing import Framer, split_words
 from hyper_proxy.protocol.redis.command import CLASSES
-from hyper_proxy.storage.lushan import LushanStorage
+from hyper_proxy.storage.lushan import key_there
 
 FLUSH = "FLUSH_ALL"
 LUSHAN_GETS = (b"get", b"bget")
@@ -100,12 +101,15 @@ def _key(question: Question, key: bytes) -> Key:
     placed = question.placed(key)
     if question.storage != "lushan":
         return Key(key, (question.ground.place(placed, sent=key),))
-    storage = _lushan(question)
-    return Key(key, (question.ground.place(placed, sent=storage.key_there(key), db=storage.db_of(key)),))
+    db = _lushan(question)(key)
+    return Key(key, (question.ground.place(placed, sent=key_there(db, key), db=db),))
 
 
-def _lushan(question: Question) -> LushanStorage:
-    return LushanStorage(question.instance.name, question.ground.level)
+def _lushan(question: Question) -> DbOf:
+    """The rule of the level: key to database."""
+    rule = question.ground.level.lushan_db
+    assert rule is not None, "a checked configuration has a rule for every lushan level"
+    return db_rule(rule)
 
 
 def _outcome(question: Question) -> Outcome:
@@ -148,8 +152,8 @@ def _from_lushan(question: Question) -> Outcome:
     if name not in LUSHAN_GETS:
         why = lushan.NO_CAS if name == b"gets" else lushan.GET_ONLY
         return Outcome(NOTHING, error=_text(wording.refused(name, why)))
-    storage = _lushan(question)
-    return _split(question, [b"get"], [storage.key_there(key) for key in question.client_keys()])
+    db_of = _lushan(question)
+    return _split(question, [b"get"], [key_there(db_of(key), key) for key in question.client_keys()])
 
 
 def _embedded(question: Question) -> Outcome:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from hyper_proxy.common.errors import ClientError
+from hyper_proxy.hashing.lushan import db_rule
 from hyper_proxy.protocol.memcache import wording
 from hyper_proxy.protocol.memcache.commands import ERRORS
 from hyper_proxy.protocol.memcache.fanout import item_end
 from hyper_proxy.protocol.memcache.framing import split_words
+from hyper_proxy.storage.lushan import key_there
 from hyper_proxy.tunnel.batch import Reducer
 
 if TYPE_CHECKING:
@@ -44,14 +46,14 @@ class LushanGet(Reducer):
     """keys: as the client says them; there: as the servers do; parts: shard to the indexes of its keys, in order."""
 
     def __init__(self, session: MemcacheSession, keys: Sequence[bytes]) -> None:
-        storage = session.snapshot.storage
+        db_of = db_rule(session.snapshot.storage.level.lushan_db)
         limits = session.snapshot.instance.limits
         if len(keys) > limits.max_arguments:
             raise ClientError("too many keys")
         if any(len(key) > limits.max_key_bytes for key in keys):
             raise ClientError("bad command line format")
         self.keys = keys
-        self.there = [storage.key_there(key) for key in keys]
+        self.there = [key_there(db_of(key), key) for key in keys]
         self.parts: dict[int, list[int]] = {}
         for index, key in enumerate(keys):
             self.parts.setdefault(session.placement.locate(key, 0, len(key)), []).append(index)
