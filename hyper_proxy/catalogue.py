@@ -62,7 +62,7 @@ def _redis_commands() -> dict[str, bool]:
 def _memcache_commands() -> dict[str, bool]:
     from hyper_proxy.protocol.memcache.commands import COMMANDS
 
-    return {name.decode().upper(): name == b"flush_all" for name in COMMANDS}
+    return {name.decode().upper(): bool(row.dangerous) for name, row in COMMANDS.items()}
 
 
 _COMMANDS: dict[str, Callable[[], dict[str, bool]]] = {"redis": _redis_commands, "memcache": _memcache_commands}
