@@ -20,7 +20,7 @@ _buffer: bytearray = bytearray(READ_BYTES)
 
 @cython.ccall
 def recv(fd: cython.int) -> bytes | None:
-    """What has arrived, at most READ_BYTES; b"" at the end of the stream, None when nothing is there. Raises OSError."""
+    """What has arrived, at most READ_BYTES; b"" at the end of the stream, None if nothing is there. Raises OSError."""
     if cython.compiled:
         shared: bytearray = _buffer
         p: cython.p_uchar = shared

@@ -5,6 +5,6 @@ cdef class ReplyParser:
     cdef Py_ssize_t open
 
     cpdef list feed(self, bytes data)
-    cpdef list _resume(self, bytes data)
+    cdef list _resume(self, bytearray rest, bytes data)
     cdef Py_ssize_t scan(self, unsigned char* p, Py_ssize_t start, Py_ssize_t n) except -2
     cdef Py_ssize_t wait_for(self, Py_ssize_t need, Py_ssize_t position, Py_ssize_t open)

@@ -5,6 +5,8 @@ A subclass finds the end of one reply (`scan`); this base keeps what is not whol
 looked at again only when enough bytes are there, from where the last look ended: linear however it is cut into packets.
 """
 
+from __future__ import annotations
+
 import cython
 
 from hyper_proxy.conn_pool.reply_error import ReplyError
@@ -16,17 +18,20 @@ __all__ = ["ReplyError", "ReplyParser"]
 class ReplyParser:
     """Feed it bytes as they arrive; it returns the replies that are whole."""
 
+    rest: bytearray | None  # an unfinished reply
+    need: cython.Py_ssize_t  # bytes that `rest` must hold before another look makes sense
+    position: cython.Py_ssize_t  # where the scan of the unfinished reply goes on
+    open: cython.Py_ssize_t  # what the scan of the unfinished reply still has to find; its meaning is the subclass's
+
     def __init__(self) -> None:
         self.rest = None
-        self.need = 0  # bytes that `rest` must hold before another look makes sense
-        self.position = 0  # where the scan of the unfinished reply goes on
-        self.open = 0  # what the scan of the unfinished reply still has to find; its meaning is the subclass's
+        self.need = self.position = self.open = 0
 
     @cython.ccall
     def feed(self, data: bytes) -> list:
         """The replies completed by these bytes, in order. Raises ReplyError."""
         if self.rest is not None:
-            return self._resume(data)
+            return self._resume(self.rest, data)
         out: list = []
         p: cython.p_uchar = data
         n: cython.Py_ssize_t = len(data)
@@ -49,10 +54,9 @@ class ReplyParser:
         """Is nothing left over behind the last reply?"""
         return self.rest is None
 
-    @cython.ccall
-    def _resume(self, data: bytes) -> list:
+    @cython.cfunc
+    def _resume(self, rest: bytearray, data: bytes) -> list:
         out: list = []
-        rest: bytearray = self.rest
         rest += data
         n: cython.Py_ssize_t = len(rest)
         if n < self.need:

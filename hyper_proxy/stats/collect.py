@@ -1,4 +1,4 @@
-"""What one worker has counted, as the plain data that travels to the sidecar (merge.py adds up those of all workers)."""
+"""What one worker has counted, as plain data that travels to the sidecar (merge.py adds up those of all workers)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _node(node: Any) -> dict[str, Any]:
         "in_flight": sum(lane.in_flight for lane in lanes),
         "queued": sum(lane.queued for lane in lanes),
         "pending_bytes": sum(lane.pending_bytes for lane in lanes),
-        "connections": sum(lane.is_open for lane in lanes),
+        "connections": sum(lane.is_open for lane in lanes) + len(node.relays),
         "connects": node.retired.connects,
         "backing_off": int(node.is_backing_off),
         "latency_us": node.latency.snapshot(),

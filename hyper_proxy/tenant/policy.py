@@ -21,6 +21,7 @@ def may_log_in(instance: Instance, user: str, password: bytes) -> bool:
 
 
 def check_allowed(instance: Instance, command: str) -> None:
-    """A dangerous command (upper case) passes only when `allow` names it; else PolicyDenied says what to write where."""
+    """A dangerous command (upper case) passes only when `allow` names it; PolicyDenied says what to write where."""
     if command not in instance.allow:
-        raise PolicyDenied(f"'{command}' is not allowed by instance '{instance.name}': name it in its `allow` to serve it")
+        where = f"instance '{instance.name}'"
+        raise PolicyDenied(f"'{command}' is not allowed by {where}: name it in its `allow` to serve it")

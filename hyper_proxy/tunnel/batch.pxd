@@ -17,7 +17,7 @@ cdef class Batch(Gather):
     cpdef bint end_express(self, object on_answered)
     cpdef send(self, Lane lane, object raw)
     cpdef room(self, Lane lane)
-    cpdef ask(self, Lane lane, object raw)
+    cpdef bytes ask(self, Lane lane, object raw)
     cpdef reduce_later(self, Reducer reducer)
     cpdef bytes collect(self, object session)
     cpdef drop(self)

@@ -5,11 +5,14 @@
     wait                                    once, for all of them
     collect                                 the replies in order; where several slots make one reply, by its Reducer
 
-A batch in express mode is sent and collected in the event loop itself, while the client's greenlet sleeps on: nothing in it
-has to wait but for replies, and then switching greenlets would be a third of the proxy's own work.
+A batch in express mode is sent and collected in the event loop itself, while the client's greenlet sleeps on: nothing
+in it has to wait but for replies, and then switching greenlets would be a third of the proxy's own work.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import cython
 
@@ -20,15 +23,22 @@ if not cython.compiled:
     from hyper_proxy.conn_pool.lane import Lane
 
 
+class Wording(Protocol):
+    """What a batch asks of the session whose requests it carries."""
+
+    def error_reply(self, error: BackendError) -> bytes:
+        """The error in the words of the protocol."""
+
+
 @cython.cclass
 class Reducer:
     """Makes one reply of `count` consecutive slots."""
 
-    count: int
+    count: cython.Py_ssize_t
 
     @cython.ccall
-    def reduce(self, replies: list, session: object) -> bytes:
-        """replies: bytes or BackendError each. Returns the reply, b"" for none."""
+    def reduce(self, replies: list, session: Any) -> bytes:
+        """replies: bytes or BackendError each. session: the protocol's own. Returns the reply, b"" for none."""
         raise NotImplementedError
 
 
@@ -36,20 +46,25 @@ class Reducer:
 class Batch(Gather):
     """Used again and again by one session."""
 
+    plan: list  # of (first slot, Reducer)
+    express: cython.bint
+    crowded: cython.bint  # a lane was full in express mode: the next batch must wait for room
+    on_answered: Callable[[], None] | None
+
     def __init__(self) -> None:
         super().__init__()
-        self.plan: list = []  # (first slot, Reducer)
+        self.plan = []
         self.express = False
-        self.crowded = False  # a lane was full in express mode: the next batch must wait for room
+        self.crowded = False
         self.on_answered = None
 
     @cython.ccall
-    def begin_express(self):
+    def begin_express(self) -> None:
         """What is sent from here on must not wait for anything."""
         self.express = True
 
     @cython.ccall
-    def end_express(self, on_answered: object) -> cython.bint:
+    def end_express(self, on_answered: Callable[[], None]) -> cython.bint:
         """All is sent. False: every reply is there already; else `on_answered()` is called when it is."""
         self.express = False
         if self.left == 0:
@@ -58,7 +73,7 @@ class Batch(Gather):
         return True
 
     @cython.cfunc
-    def complete(self):
+    def complete(self) -> None:
         if self.on_answered is not None:
             answered = self.on_answered
             self.on_answered = None
@@ -67,8 +82,11 @@ class Batch(Gather):
             self.wake()
 
     @cython.ccall
-    def send(self, lane: Lane, raw: object):
-        """Send a whole request; its reply fills the slot that is opened here. Waits while the server has too much to take."""
+    def send(self, lane: Lane, raw: bytes | bytearray) -> None:
+        """Send a whole request; its reply fills the slot that is opened here.
+
+        Waits while the server has too much to take.
+        """
         error = self.room(lane)
         if error is None:
             lane.submit(raw, self, self.expect())
@@ -76,7 +94,7 @@ class Batch(Gather):
             self.fail(self.expect(), error)
 
     @cython.ccall
-    def room(self, lane: Lane):
+    def room(self, lane: Lane) -> BackendError | None:
         """Wait until the lane can take more; None, or the BackendError that says it can't."""
         if lane.pending_bytes <= lane.max_pending_bytes:
             self.crowded = False
@@ -87,7 +105,7 @@ class Batch(Gather):
         return lane.wait_for_room()
 
     @cython.ccall
-    def ask(self, lane: Lane, raw: object):
+    def ask(self, lane: Lane, raw: bytes | bytearray) -> bytes:
         """Send one request and wait for its reply; only with no slot open. Raises BackendError."""
         self.send(lane, raw)
         self.wait()
@@ -98,12 +116,12 @@ class Batch(Gather):
         return reply
 
     @cython.ccall
-    def reduce_later(self, reducer: Reducer):
+    def reduce_later(self, reducer: Reducer) -> None:
         """The slots opened next (reducer.count of them) are one reply, which `reducer` makes."""
         self.plan.append((len(self.slots), reducer))
 
     @cython.ccall
-    def collect(self, session: object) -> bytes:
+    def collect(self, session: Wording) -> bytes:
         """All replies in order, when no slot is open; the session says how it words errors."""
         slots: list = self.slots
         out: bytes
@@ -117,14 +135,14 @@ class Batch(Gather):
         return out
 
     @cython.ccall
-    def drop(self):
+    def drop(self) -> None:
         """Wait for the replies and forget them."""
         self.wait()
         self.reset()
         self.plan = []
 
     @cython.cfunc
-    def _reduce(self, session: object) -> bytes:
+    def _reduce(self, session: Wording) -> bytes:
         slots: list = self.slots
         out: list = []
         index: cython.Py_ssize_t = 0
@@ -141,7 +159,7 @@ class Batch(Gather):
         return out[0] if len(out) == 1 else b"".join(out)
 
 
-def _copy(slots: list, start: int, end: int, out: list, session: object) -> None:
+def _copy(slots: list, start: int, end: int, out: list, session: Wording) -> None:
     """Slots that need no reducer: replies as they are, errors in the session's words."""
     for index in range(start, end):
         reply = slots[index]

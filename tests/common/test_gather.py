@@ -92,7 +92,7 @@ def test_every_waiter_gets_its_own(module: ModuleType, waiters: int) -> None:
         return list(gather.slots)
 
     jobs = [gevent.spawn(body, number) for number in range(waiters)]
-    gevent.sleep(0)
+    gevent.idle()  # until all of them wait
     for position in (2, 0, 1):
         for number in range(waiters):
             gevent.get_hub().loop.run_callback(gathers[number].deliver, position, b"%d/%d" % (number, position))

@@ -7,10 +7,10 @@ cdef class Command:
     cdef readonly object find_keys
     cdef readonly object blocks
     cdef readonly object outside
-    cdef readonly object flags
+    cdef readonly frozenset flags
     cdef readonly int klass
     cdef readonly int treatment
     cdef readonly str reduce
     cdef readonly bint dangerous
     cdef readonly str why
-    cdef readonly object subcommands
+    cdef readonly dict subcommands

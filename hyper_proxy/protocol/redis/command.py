@@ -1,6 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """One row of the redis command table: what a command is and how the proxy treats it."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
 import cython
 
 # Treatments. The walk over a client's requests looks at this number first.
@@ -49,21 +53,23 @@ class Command:
     first: cython.int
     last: cython.int
     step: cython.int
-    find_keys: object
-    blocks: object
-    outside: object
-    flags: object
+    find_keys: Callable[[list[bytes]], list[int]] | None
+    blocks: Callable[[list[bytes]], bool] | None
+    outside: Callable[[list[bytes]], bool] | None
+    flags: frozenset[str]
     klass: cython.int
     treatment: cython.int
     reduce: str
     dangerous: cython.bint
     why: str
-    subcommands: object
+    subcommands: dict[bytes, Command] | None
 
     def __init__(self, name: bytes, arity: int, first: int, last: int, step: int, klass: int, treatment: int, *,
-                 find_keys: object = None, blocks: object = None, outside: object = None,
+                 find_keys: Callable[[list[bytes]], list[int]] | None = None,
+                 blocks: Callable[[list[bytes]], bool] | None = None,
+                 outside: Callable[[list[bytes]], bool] | None = None,
                  flags: frozenset[str] = frozenset(), reduce: str = "", dangerous: bool = False, why: str = "",
-                 subcommands: object = None) -> None:
+                 subcommands: dict[bytes, Command] | None = None) -> None:
         self.name = name
         self.arity = arity
         self.first = first

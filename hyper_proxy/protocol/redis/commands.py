@@ -82,7 +82,7 @@ COMMANDS: dict[bytes, Command] = {name.encode(): _row(facts) for name, facts in 
 def keys_of(command: Command, argv: list[bytes]) -> list[int]:
     """Positions of the keys in a request whose number of words is right; none when the command takes no key."""
     if command.find_keys is not None:
-        return command.find_keys(argv)  # type: ignore[operator]
+        return command.find_keys(argv)
     if not command.first:
         return []
     last = command.last if command.last >= 0 else len(argv) + command.last
@@ -91,7 +91,7 @@ def keys_of(command: Command, argv: list[bytes]) -> list[int]:
 
 def subcommands_of(command: Command) -> dict[bytes, Command]:
     """A container's subcommands by lower-case name; empty for any other command."""
-    return command.subcommands or {}  # type: ignore[return-value]
+    return command.subcommands or {}
 
 
 def resolve(argv: list[bytes]) -> Command:

@@ -54,7 +54,7 @@ def hello(session: RedisSession, argv: list[bytes]) -> bytes:
 
 
 def select(session: RedisSession, argv: list[bytes]) -> bytes:
-    """SELECT db: kept for this client; asked of a server first, so that OK is never said of a database that is not there."""
+    """SELECT db: kept for this client; a server is asked first, so that no database is OK that is not there."""
     try:
         db = int(argv[1])
     except ValueError:

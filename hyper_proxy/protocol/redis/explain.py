@@ -99,7 +99,7 @@ def same_shard(case: Case) -> Outcome:
     ground = case.ground
     if len(shards) > 1:
         raise wording.ErrorReply(wording.CROSS_SHARD)
-    if case.row.outside is not None and len(ground.servers) > 1 and case.row.outside(case.argv):  # type: ignore[operator]
+    if case.row.outside is not None and len(ground.servers) > 1 and case.row.outside(case.argv):
         raise wording.ErrorReply(wording.OUTSIDE_KEYS)
     if not shards:
         return Outcome("it names no key, so the first server gets it", (ground.to(0, case.argv),))
@@ -175,7 +175,7 @@ def _select(case: Case) -> Outcome:
 
 def block(case: Case) -> Outcome:
     """May wait for other clients."""
-    if case.row.blocks is not None and not case.row.blocks(case.argv):  # type: ignore[operator]
+    if case.row.blocks is not None and not case.row.blocks(case.argv):
         return same_shard(case)
     return _alone(case, "as long as it waits")
 

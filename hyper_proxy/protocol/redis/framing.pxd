@@ -10,6 +10,7 @@ cdef class Framer:
     cdef Py_ssize_t max_arguments
     cdef Py_ssize_t max_bulk
     cdef Py_ssize_t max_line
+    cdef Py_ssize_t length
     cdef Py_ssize_t position
     cdef Py_ssize_t open
 

@@ -26,11 +26,26 @@ class Framer:
     need                    after -1: how many bytes from the request's start must be there before another scan
     """
 
+    need: cython.Py_ssize_t
+    argc: cython.Py_ssize_t
+    name_start: cython.Py_ssize_t
+    name_end: cython.Py_ssize_t
+    key_start: cython.Py_ssize_t
+    key_end: cython.Py_ssize_t
+    args: cython.Py_ssize_t
+    inline: cython.bint
+    max_arguments: cython.Py_ssize_t
+    max_bulk: cython.Py_ssize_t
+    max_line: cython.Py_ssize_t
+    length: cython.Py_ssize_t  # the one that was read last
+    position: cython.Py_ssize_t  # where an unfinished scan goes on, from the request's start
+    open: cython.Py_ssize_t  # words that it still lacks
+
     def __init__(self, max_arguments: int, max_bulk: int, max_line: int) -> None:
         self.max_arguments = max_arguments
         self.max_bulk = max_bulk
         self.max_line = max_line
-        self.need = self.argc = self.args = 0
+        self.need = self.argc = self.args = self.length = 0
         self.name_start = self.name_end = self.key_start = self.key_end = 0
         self.inline = False
         self.position = 0
@@ -38,7 +53,7 @@ class Framer:
 
     @cython.ccall
     @cython.exceptval(-2, check=False)
-    def scan(self, buf: object, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def scan(self, buf: bytes | bytearray, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """The index after the request that begins at `start`; -1 when it is not whole. Raises a fatal ClientError.
 
         buf: bytes, or the same request's bytes in a bytearray that grows: a scan goes on where the one before it ended.
@@ -46,10 +61,8 @@ class Framer:
         p: cython.p_uchar = buf
         n: cython.Py_ssize_t = len(buf)
         i: cython.Py_ssize_t
-        value: cython.Py_ssize_t
-        digits: cython.Py_ssize_t
+        body: cython.Py_ssize_t
         left: cython.Py_ssize_t
-        index: cython.Py_ssize_t
         if p[start] != 42:
             return self.scan_line(buf, start)
         self.inline = False
@@ -58,25 +71,12 @@ class Framer:
             left = self.open
             self.open = 0
         else:
-            value = 0
-            i = start + 1
-            if i < n and p[i] == 45:
+            if start + 1 < n and p[start + 1] == 45:
                 return self.scan_nothing(buf, start)
-            while i < n and 48 <= p[i] <= 57:
-                value = value * 10 + (p[i] - 48)
-                i += 1
-                if value > self.max_arguments:
-                    raise _protocol_error("invalid multibulk length")
-            if i - start > 2 and p[start + 1] == 48:  # a server would hang up, on everybody who shares the connection
-                raise _protocol_error("invalid multibulk length")
-            if i + 1 >= n:
-                if i < n and p[i] != 13:
-                    raise _protocol_error("invalid multibulk length")
+            i = _read_length(self, p, start, n, self.max_arguments, "invalid multibulk length")
+            if i < 0:
                 return self.wait_for(n + 1 - start, 0, 0)
-            if p[i] != 13 or p[i + 1] != 10 or i == start + 1:
-                raise _protocol_error("invalid multibulk length")
-            i += 2
-            self.argc = left = value
+            self.argc = left = self.length
             self.args = i - start
             self.name_start = self.name_end = self.key_start = self.key_end = 0
         while left:
@@ -84,32 +84,18 @@ class Framer:
                 return self.wait_for(n + 1 - start, i - start, left)
             if p[i] != 36:
                 raise _protocol_error(f"expected '$', got '{chr(p[i])}'")
-            value = 0
-            digits = i + 1
-            while digits < n and 48 <= p[digits] <= 57:
-                value = value * 10 + (p[digits] - 48)
-                digits += 1
-                if value > self.max_bulk:
-                    raise _protocol_error("invalid bulk length")
-            if digits - i > 2 and p[i + 1] == 48:
-                raise _protocol_error("invalid bulk length")
-            if digits + 1 >= n:
-                if digits < n and p[digits] != 13:
-                    raise _protocol_error("invalid bulk length")
+            body = _read_length(self, p, i, n, self.max_bulk, "invalid bulk length")
+            if body < 0:
                 return self.wait_for(n + 1 - start, i - start, left)
-            if p[digits] != 13 or p[digits + 1] != 10 or digits == i + 1:
-                raise _protocol_error("invalid bulk length")
-            digits += 2
-            if digits + value + 2 > n:
-                return self.wait_for(digits + value + 2 - start, i - start, left)
-            index = self.argc - left
-            if index == 0:
-                self.name_start = digits - start
-                self.name_end = digits + value - start
-            elif index == 1:
-                self.key_start = digits - start
-                self.key_end = digits + value - start
-            i = digits + value + 2
+            if body + self.length + 2 > n:
+                return self.wait_for(body + self.length + 2 - start, i - start, left)
+            i = body + self.length + 2
+            if left == self.argc:
+                self.name_start = body - start
+                self.name_end = i - 2 - start
+            elif left == self.argc - 1:
+                self.key_start = body - start
+                self.key_end = i - 2 - start
             left -= 1
         self.position = 0
         # Relative so far, since the buffer may have moved between two scans of one request.
@@ -122,7 +108,7 @@ class Framer:
 
     @cython.cfunc
     @cython.exceptval(-2, check=False)
-    def scan_line(self, buf: object, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def scan_line(self, buf: bytes | bytearray, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """An inline request: one line."""
         end: cython.Py_ssize_t = buf.find(b"\n", start)
         if (end < 0 and len(buf) - start > self.max_line) or end - start > self.max_line:
@@ -153,6 +139,35 @@ class Framer:
         self.position = position
         self.open = open
         return -1
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(-2, check=False)
+def _read_length(
+    framer: Framer, p: cython.p_uchar, i: cython.Py_ssize_t, n: cython.Py_ssize_t, most: cython.Py_ssize_t, fault: str
+) -> cython.Py_ssize_t:
+    """Read the number behind the "*" or "$" at i into framer.length; the index after its line, -1 if that is not whole.
+
+    Raises a fatal ClientError with the words of `fault`.
+    """
+    value: cython.Py_ssize_t = 0
+    end: cython.Py_ssize_t = i + 1
+    while end < n and 48 <= p[end] <= 57:
+        value = value * 10 + (p[end] - 48)
+        end += 1
+        if value > most:
+            raise _protocol_error(fault)
+    if end - i > 2 and p[i + 1] == 48:  # a server would hang up, on everybody who shares the connection
+        raise _protocol_error(fault)
+    if end + 1 >= n:
+        if end < n and p[end] != 13:
+            raise _protocol_error(fault)
+        return -1
+    if p[end] != 13 or p[end + 1] != 10 or end == i + 1:
+        raise _protocol_error(fault)
+    framer.length = value
+    return end + 2
 
 
 @cython.ccall
