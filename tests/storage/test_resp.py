@@ -18,7 +18,8 @@ REPLIES = [
     b"$0\r\n\r\n", b"$-1\r\n", b"$5\r\nhello\r\n", b"$9\r\n\r\n$1\r\n*-1\r\n", b"$4\r\n\0\xff\r\n\r\n",
     b"*0\r\n", b"*-1\r\n", b"*2\r\n$1\r\na\r\n$-1\r\n", b"*3\r\n*0\r\n*-1\r\n*2\r\n*1\r\n:1\r\n+x\r\n",
     b"*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n-deep\r\n",
-    b"_\r\n", b"#t\r\n", b"#f\r\n", b",1.5\r\n", b",inf\r\n", b",nan\r\n", b"(3492890328409238509324850943850943825024385\r\n",
+    b"_\r\n", b"#t\r\n", b"#f\r\n", b",1.5\r\n", b",inf\r\n", b",nan\r\n",
+    b"(3492890328409238509324850943850943825024385\r\n",
     b"!5\r\nERR x\r\n", b"=7\r\ntxt:abc\r\n", b"~2\r\n+a\r\n:1\r\n", b"~0\r\n", b"%0\r\n",
     b"%2\r\n+a\r\n:1\r\n$1\r\nb\r\n*1\r\n_\r\n", b">2\r\n$7\r\nmessage\r\n%1\r\n:1\r\n#t\r\n",
     b"|1\r\n+ttl\r\n:3600\r\n$1\r\nv\r\n", b"*2\r\n|1\r\n+a\r\n+b\r\n:1\r\n:2\r\n", b"|0\r\n*0\r\n",
@@ -96,7 +97,8 @@ def test_what_is_no_reply_is_refused_however_it_arrives(module: ModuleType, data
 
 @both(RESP)
 def test_replies_that_came_together_with_nonsense_are_not_trusted(module: ModuleType) -> None:
-    assert replies(module.RespParser(), [b":1\r\n", b":2\r\nHTTP/1.1\r\n"])[1:] == [("error", "no redis reply begins so")]
+    got = replies(module.RespParser(), [b":1\r\n", b":2\r\nHTTP/1.1\r\n"])
+    assert got[1:] == [("error", "no redis reply begins so")]
 
 
 @both(RESP)

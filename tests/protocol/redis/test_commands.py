@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -36,10 +35,6 @@ from tests.protocol.raw import Raw
 
 ROOT = Path(__file__).resolve().parents[3]
 ROWS = {row.name: row for command in COMMANDS.values() for row in (command, *subcommands_of(command).values())}
-
-
-def flags(row: Command) -> frozenset[str]:
-    return cast("frozenset[str]", row.flags)
 
 
 def rows(treatment: int) -> list[Command]:
@@ -90,7 +85,7 @@ def test_what_needs_no_shard_has_no_keys() -> None:
 
 
 def test_whoever_has_movable_keys_has_a_finder_unless_refused() -> None:
-    movable = {row.name for row in ROWS.values() if "movablekeys" in flags(row)}
+    movable = {row.name for row in ROWS.values() if "movablekeys" in row.flags}
     fixed_for_us = {b"sort_ro"}  # movable only by patterns, which name no certain key
     assert {row.name for row in ROWS.values() if row.find_keys is not None} == movable - fixed_for_us
 
@@ -116,7 +111,7 @@ def test_every_local_command_has_a_handler_and_no_handler_is_idle() -> None:
 
 
 def test_blocking_rows_are_those_that_servers_call_blocking() -> None:
-    assert {row.name for row in ROWS.values() if "blocking" in flags(row)} == {row.name for row in rows(BLOCK)}
+    assert {row.name for row in ROWS.values() if "blocking" in row.flags} == {row.name for row in rows(BLOCK)}
     assert {row.name for row in rows(BLOCK) if row.blocks is not None} == {b"xread", b"xreadgroup"}
 
 
@@ -128,8 +123,8 @@ def test_listeners_are_the_six_of_publish_and_subscribe() -> None:
 
 def test_classes_follow_the_servers_flags() -> None:
     for row in ROWS.values():
-        assert (row.klass == READ) == ("readonly" in flags(row)), row.name
-        if "write" in flags(row):
+        assert (row.klass == READ) == ("readonly" in row.flags), row.name
+        if "write" in row.flags:
             assert row.klass in (WRITE, IDEMPOTENT), row.name
     assert COMMANDS[b"set"].klass == IDEMPOTENT
     assert COMMANDS[b"incr"].klass == COMMANDS[b"eval"].klass == WRITE
