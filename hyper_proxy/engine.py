@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 from dataclasses import dataclass
 from random import random
 from time import monotonic
@@ -15,16 +14,21 @@ from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.config.model import Config, Instance
 from hyper_proxy.entry.janitor import Janitor
 from hyper_proxy.entry.listener import Listener
-from hyper_proxy.front import Front, Snapshot
+from hyper_proxy.front import Front, Protocol, Snapshot
 from hyper_proxy.hashing import build
+from hyper_proxy.hashing.placement import Placement
 from hyper_proxy.protocol.memcache.session import MemcacheSession
 from hyper_proxy.protocol.redis.session import RedisSession
 from hyper_proxy.stats.collect import collect
 from hyper_proxy.storage.table import STORAGES
 
-SESSIONS: dict[str, Callable[..., Any]] = {"redis": RedisSession, "memcache": MemcacheSession}
+PROTOCOLS: dict[str, Protocol] = {
+    "redis": Protocol(RedisSession, b"-ERR max number of clients reached\r\n"),
+    "memcache": Protocol(MemcacheSession, b"SERVER_ERROR too many open connections\r\n"),
+}
 
-DRAIN_SPREAD = 0.8  # idle clients are closed at random moments of this part of the drain: they do not all come back at once
+# Idle clients are closed at random moments of this part of the drain, so that they do not all come back at once.
+DRAIN_SPREAD = 0.8
 DRAIN_STEP_S = 0.02
 
 
@@ -47,7 +51,7 @@ class Engine:
         gevent.spawn(Janitor().run, self.fronts)
 
     def serve(self, instance: str, sock: socket.socket) -> None:
-        """Accept clients of an instance on a bound, listening, non-blocking socket, which is the engine's from now on."""
+        """Accept clients of an instance on a bound, listening, non-blocking socket: the engine's from now on."""
         address = _address(sock)
         self.listeners[instance, address] = Listener(self.fronts[instance], sock, address)
 
@@ -66,8 +70,7 @@ class Engine:
         try:
             for instance in config.instances:
                 front = self.fronts.get(instance.name)
-                same = front is not None and front.snapshot.instance.protocol == instance.protocol
-                snapshots[instance.name] = _snapshot(instance, front.snapshot if front and same else None)
+                snapshots[instance.name] = _snapshot(instance, front.snapshot if front else None)
         except HyperProxyError:
             for name, snapshot in snapshots.items():
                 _release(snapshot, self.fronts[name].snapshot if name in self.fronts else None)
@@ -79,16 +82,16 @@ class Engine:
         for name, snapshot in prepared.snapshots.items():
             front = self.fronts.get(name)
             if front is None:
-                session = SESSIONS[snapshot.instance.protocol]
-                self.fronts[name] = Front(session, snapshot, self.slot)
+                self.fronts[name] = Front(PROTOCOLS[snapshot.instance.protocol], snapshot, self.slot)
                 continue
             old, front.snapshot = front.snapshot, snapshot
-            front.session = SESSIONS[snapshot.instance.protocol]
+            front.protocol = PROTOCOLS[snapshot.instance.protocol]
+            if not old.is_like(snapshot):
+                front.hang_up()
             _release(old, snapshot)
         for name in self.fronts.keys() - prepared.snapshots.keys():
             front = self.fronts.pop(name)
-            for client in list(front.clients):
-                client.hang_up()
+            front.hang_up()
             _release(front.snapshot, None)
 
     def drain(self, seconds: float) -> None:
@@ -97,14 +100,14 @@ class Engine:
             self.close(instance, address)
         clients = [client for front in self.fronts.values() for client in front.clients]
         began = monotonic()
-        due = sorted(((began + random() * seconds * DRAIN_SPREAD, client) for client in clients), key=lambda row: row[0])
+        spread = seconds * DRAIN_SPREAD
+        due = sorted(((began + random() * spread, client) for client in clients), key=lambda row: row[0])
         while self.clients and monotonic() < began + seconds:
             while due and due[0][0] <= monotonic():
                 due.pop(0)[1].leave()
             gevent.sleep(DRAIN_STEP_S)
         for front in self.fronts.values():
-            for client in list(front.clients):
-                client.hang_up()
+            front.hang_up()
 
     @property
     def clients(self) -> int:
@@ -120,7 +123,9 @@ def _snapshot(instance: Instance, previous: Snapshot | None) -> Snapshot:
     level = instance.levels[0]
     same = previous is not None and previous.instance.levels[0].storage == level.storage
     storage = STORAGES[level.storage](instance.name, level, previous.storage if previous and same else None)
-    placement = build(level.hash, level.distribution, level.hash_tag, level.servers) if len(storage.nodes) else None
+    if not len(storage.nodes):
+        return Snapshot(instance, storage, Placement(1))  # the worker's own storage is one shard
+    placement = build(level.hash, level.distribution, level.hash_tag, level.servers)
     return Snapshot(instance, storage, placement)
 
 

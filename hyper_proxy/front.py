@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -16,21 +17,38 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Protocol:
+    """What makes the session of a client, and what a client reads that comes when the instance is full."""
+
+    session: Callable[..., Any]
+    full: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """What one request sees from its first byte to its last: replaced as a whole, never changed."""
 
     instance: Instance
     storage: Any
-    placement: Placement | None
+    placement: Placement
+
+    def is_like(self, other: Snapshot) -> bool:
+        """Can a client's session go on with the other one: the same protocol on the same kind of storage?"""
+        return self.instance.protocol == other.instance.protocol and type(self.storage) is type(other.storage)
 
 
 class Front:
-    """`session` makes the protocol's session for a client; `snapshot` is what new requests see."""
+    """`protocol` makes the session of a client; `snapshot` is what new requests see."""
 
-    def __init__(self, session: Any, snapshot: Snapshot, slot: int) -> None:
-        self.session = session
+    def __init__(self, protocol: Protocol, snapshot: Snapshot, slot: int) -> None:
+        self.protocol = protocol
         self.slot = slot
         self.sequence = count(1)  # numbers the clients
         self.snapshot = snapshot
         self.stats = InstanceStats(CLASSES)
         self.clients: set[Client] = set()
+
+    def hang_up(self) -> None:
+        """End the connections of all clients now."""
+        for client in list(self.clients):
+            client.hang_up()

@@ -112,6 +112,7 @@ LushanDb = LushanFixed | LushanHashed | LushanPrefixed
 class Limits:
     """What one client may ask for. The defaults depend on the protocol and are in settings.py.
 
+    max_request_bytes  one request that is not whole yet
     max_pipeline       requests of one client that are under way at once; further ones wait unread
     max_clients        connections, per instance and worker
     idle_timeout_s     silence after which a client is closed; 0 means never
@@ -121,6 +122,7 @@ class Limits:
     max_key_bytes: int
     max_value_bytes: int
     max_arguments: int
+    max_request_bytes: int
     max_pipeline: int
     max_clients: int
     max_line_bytes: int

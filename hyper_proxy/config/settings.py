@@ -156,6 +156,8 @@ SETTINGS: tuple[Setting, ...] = (
             "the longest value, or argument that is no key; the servers' own defaults"),
     Setting("limits", "max_arguments", Integer(16, 2**31 - 1), 1_048_576,
             "words of one request, the command included"),
+    Setting("limits", "max_request_bytes", Size(64 * KIB, 16 * GIB), "1GB",
+            "one request that is not whole yet; a client that sends more is closed, as by redis"),
     Setting("limits", "max_pipeline", Integer(1, 1_000_000), 1024,
             "requests of one client that are under way at once; further ones wait unread, none is refused"),
     Setting("limits", "max_clients", Integer(1, 1_000_000), 8192,

@@ -19,6 +19,10 @@ from gevent.event import Event
 Lookup = Callable[..., "list[tuple[Any, ...]]"]
 
 
+class UnknownName(OSError):
+    """A name has no address."""
+
+
 class Name:
     """One host name as one node uses it.
 
@@ -36,7 +40,7 @@ class Name:
         self.found = Event()
 
     def resolve(self, wait_s: float) -> tuple[str, ...]:
-        """The addresses, to be tried in this order. Raises OSError when none was ever found, or not within `wait_s`."""
+        """The addresses, to be tried in this order. Raises UnknownName: none was ever found, or not within `wait_s`."""
         if self.fixed:
             return self.addresses
         if not self.asked_at or monotonic() - self.asked_at >= self.ttl_s:
@@ -47,7 +51,8 @@ class Name:
             self.found.wait(wait_s)
         if not self.addresses:
             self.asked_at = 0.0
-            raise OSError(self.failure or f"the name '{self.host}' was not resolved within {round(wait_s * 1000)} ms")
+            late = f"the name '{self.host}' was not resolved within {round(wait_s * 1000)} ms"
+            raise UnknownName(self.failure or late)
         return self.addresses
 
     def doubt(self) -> None:

@@ -22,7 +22,7 @@ cdef class Lane:
     cdef double read_s
     cdef double heard_at
     cdef double queued_at
-    cdef bint leaving
+    cdef readonly bint leaving
     cdef bint fresh
     cdef bint large
     cdef Py_ssize_t taken

@@ -13,7 +13,10 @@ while there is nobody yet to whom the surplus could go.
 Everything here but `submit` and `wait_for_room` runs in the hub, so nothing can be interrupted half way.
 """
 
+from __future__ import annotations
+
 from collections import deque
+from typing import TYPE_CHECKING, Any
 
 import cython
 from gevent import get_hub, spawn
@@ -28,6 +31,9 @@ if not cython.compiled:
     from hyper_proxy.common.gather import Gather
     from hyper_proxy.common.sockio import recv, send
 
+if TYPE_CHECKING:
+    from hyper_proxy.conn_pool.node import Greeting, Node
+
 CLOSED = 0
 CONNECTING = 1
 READY = 2
@@ -40,19 +46,19 @@ COMPACT_AT = 4096  # answered entries kept at the front of `waiting` before they
 
 @cython.cclass
 class Lane:
-    """node: its conn_pool.node.Node; greeting: what makes the node's storage ready on a new connection (database ...).
+    """greeting: what makes the node's storage ready on a new connection (log in, choose the database ...).
 
     A private lane is one client's for a while: it never connects a second time, since the server has forgotten then
     what was said on it; `dead` is the BackendError that ended it. A patient one waits for an answer without end: some
     commands block.
     """
 
-    def __init__(self, node: object, greeting: object, private: bool = False) -> None:
+    def __init__(self, node: Node, greeting: Greeting, private: bool = False) -> None:
         self.node = node
         self.greeting = greeting
         self.private = private
         self.patient = False
-        self.dead = None
+        self.dead: BackendError | None = None
         self.state = CLOSED
         self.latency = node.latency
         self.max_pending_bytes = node.max_pending_bytes
@@ -62,12 +68,13 @@ class Lane:
         self.queue: list = []  # gather, position, gather, position ... of `pending`
         self.waiting: list = []  # the same of what was sent, from `head` on
         self.head = 0
-        self.flights = deque()  # (how many had been sent after it, when) for each send that is not answered yet
+        # (how many had been sent after it, when) for each send that is not answered yet.
+        self.flights: deque[tuple[int, float]] = deque()
         self.sent = 0
         self.answered = 0
         self.bytes_in = 0
         self.bytes_out = 0
-        self.unsent = None
+        self.unsent: bytes | None = None
         self.unsent_from = 0
         self.leaving = False
         self.fresh = False  # connected, and nothing answered yet
@@ -79,11 +86,15 @@ class Lane:
         self.loop = get_hub().loop
         self.flush_callback = self._flush
         self.fd = -1
-        self.sock = self.reader = self.writer = self.timer = self.parser = None
+        self.sock: Any = None
+        self.reader: Any = None
+        self.writer: Any = None
+        self.timer: Any = None
+        self.parser = node.parser()
         self.heard_at = 0.0
 
     @cython.ccall
-    def submit(self, raw: object, gather: Gather | None, position: cython.Py_ssize_t):
+    def submit(self, raw: bytes | bytearray, gather: Gather | None, position: cython.Py_ssize_t) -> None:
         """Send a whole request (bytes or bytearray) soon; its reply goes to gather.deliver(position, reply).
 
         gather None: the reply is read and dropped. A lane that can't connect fails the gather at once.
@@ -108,7 +119,7 @@ class Lane:
         """Should the caller `wait_for_room` before it submits more?"""
         return self.pending_bytes > self.max_pending_bytes
 
-    def wait_for_room(self) -> object:
+    def wait_for_room(self) -> BackendError | None:
         """Wait until the server has taken what is pending, at most the queue deadline; None, or the BackendError."""
         event = Event()
         self.blocked.append(event)
@@ -117,7 +128,7 @@ class Lane:
         self.blocked.remove(event)
         return self.node.error("busy", f"more than {self.max_pending_bytes} bytes are waiting to be sent to it")
 
-    def distrust(self, detail: str) -> object:
+    def distrust(self, detail: str) -> BackendError:
         """An answer did not fit its question, so no other can be trusted: close. Returns the BackendError to tell."""
         if self.state == READY:
             self.loop.run_callback(self._distrusted, self.sock, detail)
@@ -150,7 +161,8 @@ class Lane:
     def close(self) -> None:
         """Close as soon as nothing is in flight or queued; what still is fails at the read deadline at the latest."""
         self.leaving = True
-        self.loop.run_callback(self._close_when_idle)
+        if not self.private:  # a private one goes when its client gives it back
+            self.loop.run_callback(self._close_when_idle)
 
     def abandon(self) -> None:
         """Close now; what is in flight fails. For a lane of one client, when that client is gone."""
@@ -180,7 +192,7 @@ class Lane:
         self._depart(data, 1)
 
     @cython.cfunc
-    def _depart(self, data: bytes, count: cython.Py_ssize_t):
+    def _depart(self, data: bytes, count: cython.Py_ssize_t) -> None:
         at: cython.double = now()
         self.sent += count
         self.flights.append((self.sent, at))
@@ -219,13 +231,14 @@ class Lane:
             event.set()
 
     def _on_writable(self) -> None:
-        self._send(self.unsent, self.unsent_from)
+        if self.unsent is not None:
+            self._send(self.unsent, self.unsent_from)
 
     # --- receiving
 
     def _on_readable(self) -> None:
         try:
-            data: object = recv(self.fd)
+            data: bytes | None = recv(self.fd)
         except OSError as error:
             self._lost("reset", f"connection lost: {error.strerror}", True)
             return
@@ -256,8 +269,8 @@ class Lane:
             self._flush()
 
     @cython.cfunc
-    def deliver(self, replies: list):
-        gather: Gather
+    def deliver(self, replies: list) -> None:
+        gather: Gather | None
         waiting: list = self.waiting
         failed: cython.bint = True
         self.answered += len(replies)
@@ -281,7 +294,7 @@ class Lane:
             self.head = 0
 
     @cython.cfunc
-    def measure(self, count: cython.Py_ssize_t, at: cython.double):
+    def measure(self, count: cython.Py_ssize_t, at: cython.double) -> None:
         """Note the time since sending for `count` replies that have come: one entry for all of one send."""
         done: cython.Py_ssize_t = self.answered
         target: cython.Py_ssize_t = done + count
@@ -298,7 +311,7 @@ class Lane:
 
     # --- the life of the connection
 
-    def _open(self) -> object:
+    def _open(self) -> BackendError | None:
         """Begin to connect; None, or the BackendError that says why it is not tried now."""
         error = self.dead or self.node.admit(self.greeting)
         if error is None:
@@ -314,7 +327,7 @@ class Lane:
         else:
             self.loop.run_callback(self._ready, sock)
 
-    def _refused(self, error: object) -> None:
+    def _refused(self, error: BackendError) -> None:
         """The connection did not come about, or will not be tried."""
         self.state = CLOSED
         if self.private:
@@ -323,13 +336,12 @@ class Lane:
         self._unblock()
         _fail(queue, 0, error)
 
-    def _ready(self, sock: object) -> None:
+    def _ready(self, sock: Any) -> None:
         if self.state != CONNECTING:  # given up in the meantime
             sock.close()
             return
         self.sock = sock
         self.fd = sock.fileno()
-        self.parser = self.node.parser()
         self.reader = self.loop.io(self.fd, 1)
         self.writer = self.loop.io(self.fd, 2)
         self.reader.start(self._on_readable)
@@ -404,7 +416,8 @@ class Lane:
             self.sock.close()
         if self.timer is not None:
             self.timer.close()
-        self.reader = self.writer = self.sock = self.timer = self.unsent = self.parser = None
+        self.reader = self.writer = self.sock = self.timer = self.unsent = None
+        self.parser = self.node.parser()
         self.fd = -1
         self.state = CLOSED
         self.pending_bytes = 0
@@ -425,12 +438,12 @@ class Lane:
         self._unblock()
         _fail(waiting, head, error)
 
-    def _end(self, error: object) -> None:
+    def _end(self, error: BackendError) -> None:
         self.dead = error
         self.node.retire(self)
 
 
-def _fail(entries: list, head: int, error: object) -> None:
+def _fail(entries: list, head: int, error: BackendError) -> None:
     for index in range(head, len(entries), 2):
         if entries[index] is not None:
             entries[index].fail(entries[index + 1], error)

@@ -14,7 +14,7 @@ from gevent import socket
 
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import Backoff, Level, Server
-from hyper_proxy.conn_pool.dns import Name
+from hyper_proxy.conn_pool.dns import Name, UnknownName
 from hyper_proxy.conn_pool.lane import Lane
 from hyper_proxy.conn_pool.replies import ReplyError, ReplyParser
 from hyper_proxy.stats.histogram import Histogram
@@ -72,7 +72,7 @@ class Node:
         self.server = server
         self.label = server.label
         self.parser = parser
-        self.latency = before.latency if before else Histogram()  # from the send of a request to its reply
+        self.latency: Histogram = before.latency if before else Histogram()  # from the send of a request to its reply
         self.read_s = level.timeout.read_ms / 1000
         self.connect_s = level.timeout.connect_ms / 1000
         self.queue_s = level.timeout.queue_ms / 1000
@@ -85,7 +85,8 @@ class Node:
         self.shared: dict[tuple[Greeting, int], Lane] = {}
         # The shared and the private ones, those of the node before included until they end.
         self.lanes: set[Lane] = before.lanes if before else set()
-        self.retired = before.retired if before else Retired()
+        self.relays: set[socket.socket] = set()  # connections that clients listen on
+        self.retired: Retired = before.retired if before else Retired()
 
     def lane(self, greeting: Greeting, index: int = 0) -> Lane:
         """The shared lane number `index` for this greeting; made when first asked for."""
@@ -117,6 +118,9 @@ class Node:
     def error(self, kind: str, detail: str) -> BackendError:
         """Count a failure and say it."""
         self.errors[kind] += 1
+        return self._say(kind, detail)
+
+    def _say(self, kind: str, detail: str) -> BackendError:
         where = self.label if self.label == self.server.address else f"{self.label} ({self.server.address})"
         return BackendError(self.instance, where, kind, detail)
 
@@ -134,8 +138,7 @@ class Node:
             sock = self._dial(deadline)
         except OSError as error:
             self.name.doubt()
-            kind = "timeout" if isinstance(error, TimeoutError) else "refused"
-            raise self._put_off(self.pause, kind, f"no connection: {error.strerror or error}") from error
+            raise self._put_off(self.pause, _kind(error), f"no connection: {error.strerror or error}") from error
         conversation = _Conversation(sock, self.parser(), deadline)
         try:
             greeting.greet(conversation.ask)
@@ -156,7 +159,7 @@ class Node:
     def lost(self, kind: str, detail: str, blame: bool) -> BackendError:
         """A connection has ended; with `blame` the server is given a pause before the next one."""
         if not blame:
-            return BackendError(self.instance, self.label, kind, detail)
+            return self._say(kind, detail)
         return self._put_off(self.pause, kind, detail)
 
     def close(self) -> None:
@@ -164,6 +167,8 @@ class Node:
         for lane in list(self.lanes):
             if lane.node is self:
                 lane.close()
+        for sock in self.relays:
+            sock.shutdown(plain_socket.SHUT_RDWR)
 
     def _dial(self, deadline: float) -> socket.socket:
         """Connected to the first of the addresses that accepts."""
@@ -185,6 +190,13 @@ class Node:
     def _put_off(self, pause: Pause, kind: str, detail: str) -> BackendError:
         pause.lengthen(detail)
         return self.error(kind, detail)
+
+
+def _kind(error: OSError) -> str:
+    """Why there is no connection."""
+    if isinstance(error, UnknownName):
+        return "dns"
+    return "timeout" if isinstance(error, TimeoutError) else "refused"
 
 
 def _connected(family: int, address: object, deadline: float) -> socket.socket:

@@ -26,7 +26,7 @@ cdef class Client:
 
     cpdef answer_express(self, bytes out, bytes later)
     cdef bint _offer(self, bytes data) except -1
-    cdef object _receive(self)
+    cdef bytes _receive(self)
     cdef _wake(self, bytes data)
     cpdef _write(self, bytes data)
 

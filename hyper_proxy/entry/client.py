@@ -1,22 +1,30 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """One client's connection: read what has come, write what must go.
 
-The read watcher stays registered for the life of the connection, so a request costs no epoll_ctl; bytes are asked for once,
-when they are there. They are offered to the session's express way first, and else wake the connection's greenlet.
+The read watcher stays registered for the life of the connection, so a request costs no epoll_ctl; bytes are asked for
+once, when they are there. They are offered to the session's express way first, and else wake the connection's greenlet.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from errno import ENOTCONN
-from socket import MSG_PEEK, SHUT_RD, SHUT_RDWR
+from select import POLLRDHUP
+from socket import SHUT_RD, SHUT_RDWR, socket
+from typing import Any
 
 import cython
 from gevent import get_hub
 from gevent.lock import Semaphore
+from gevent.monkey import get_original
 from gevent.socket import wait_write
 from greenlet import getcurrent, greenlet
 
 if not cython.compiled:
     from hyper_proxy.common.clock import now
     from hyper_proxy.common.sockio import recv, send
+
+select_poll = get_original("select", "poll")  # asked with a timeout of 0: gevent's would go through the event loop
 
 
 @cython.cclass
@@ -25,7 +33,28 @@ class Client:
     write_s: a client that takes no byte for so long is cut.
     """
 
-    def __init__(self, sock: object, address: str, local_address: str, write_s: float) -> None:
+    sock: socket
+    address: str
+    local_address: str
+    fd: cython.int
+    bytes_in: cython.Py_ssize_t
+    bytes_out: cython.Py_ssize_t
+    since: cython.double
+    reading: cython.bint
+    arrived: cython.bint
+    busy: cython.bint  # an express batch is under way
+    express: Callable[[bytes], bool] | None  # the session's take_express
+    on_hang_up: Callable[[], None] | None  # called when the client goes away while its request is being answered
+    data: bytes | None
+    unsent: bytes | None
+    turn: Any  # a gevent.lock.Semaphore, once several greenlets write
+    switch_in: Callable[[], object]
+    switch_out: Callable[[], object]
+    callback: Callable[[], None]
+    watcher: Any
+    write_s: cython.double
+
+    def __init__(self, sock: socket, address: str, local_address: str, write_s: float) -> None:
         self.sock = sock
         self.address = address
         self.local_address = local_address
@@ -36,11 +65,11 @@ class Client:
         self.since = now()
         self.reading = False
         self.arrived = False
-        self.busy = False  # an express batch is under way
-        self.express = None  # the session's take_express(bytes) -> bool
+        self.busy = False
+        self.express = None
         self.data = None
         self.unsent = None
-        self.on_hang_up = None  # called when the client goes away while its request is being answered
+        self.on_hang_up = None
         self.turn = None
         hub = get_hub()
         self.switch_in = getcurrent().switch
@@ -54,21 +83,25 @@ class Client:
             # Bytes came while the request before them is being answered: remember, and stop being told.
             self.arrived = True
             self.watcher.stop()
-            if self.on_hang_up is not None and self.sock.recv(1, MSG_PEEK) == b"":
-                self.on_hang_up()
+            self.look_for_hang_up()
             return
-        data: object = self._receive()
+        data: bytes | None = self._receive()
         if data is None:
             return
-        if data and self.express is not None and self._offer(data):
+        if data and self._offer(data):
             return
         self._wake(data)
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
     def _offer(self, data: bytes) -> cython.bint:
-        """Offer bytes to the express way; a failure of the session there ends this client, as one in its greenlet would."""
+        """Offer bytes to the express way: are they taken?
+
+        A failure of the session there ends this client, as one in its greenlet would.
+        """
         failed: cython.bint = True
+        if self.express is None:
+            return False
         self.busy = True
         try:
             taken: cython.bint = self.express(data)
@@ -81,11 +114,11 @@ class Client:
         return taken
 
     @cython.ccall
-    def answer_express(self, out: bytes, later: bytes | None):
+    def answer_express(self, out: bytes, later: bytes | None) -> None:
         """The express batch is answered: write, and go on reading. With `later` the greenlet goes on, b"" ends it."""
         done: cython.Py_ssize_t
         try:
-            done = send(self.fd, out, 0)
+            done = send(self.fd, out, 0) if out else 0
         except OSError:
             self.busy = False
             self._wake(b"")
@@ -102,16 +135,16 @@ class Client:
             self.watcher.start(self.callback)
 
     @cython.cfunc
-    def _wake(self, data: bytes | None):
+    def _wake(self, data: bytes | None) -> None:
         self.reading = False
         self.data = data
         self.switch_in()
 
     @cython.cfunc
-    def _receive(self) -> object:
+    def _receive(self) -> bytes | None:
         """What has come, b"" at the end, None when there is nothing."""
         try:
-            data: object = recv(self.fd)
+            data: bytes | None = recv(self.fd)
         except OSError:
             return b""
         if data is not None:
@@ -121,7 +154,7 @@ class Client:
     @cython.ccall
     def read(self) -> bytes:
         """Wait for bytes; b"" when the client is gone. While it waits, express batches may pass."""
-        data: object
+        data: bytes | None
         while True:
             if self.arrived:
                 self.arrived = False
@@ -137,14 +170,27 @@ class Client:
             if data is not None:
                 return data
 
+    def look_for_hang_up(self) -> None:
+        """Call on_hang_up if the client has ended the connection, be it behind requests that are not read yet."""
+        if self.on_hang_up is not None:
+            poll = select_poll()
+            poll.register(self.fd, POLLRDHUP)
+            if poll.poll(0):
+                self.on_hang_up()
+
+    @property
+    def shared(self) -> bool:
+        """Does somebody else write to it, too: does it listen to channels?"""
+        return self.turn is not None
+
     @property
     def idle(self) -> bool:
         """Is nothing of it being answered?"""
         return self.reading and not self.busy
 
     @cython.ccall
-    def write(self, data: bytes):
-        """Send all of it; a client that reads slowly is waited for, one that does not read at all raises TimeoutError."""
+    def write(self, data: bytes) -> None:
+        """Send all of it; a client that reads slowly is waited for, one that reads nothing raises TimeoutError."""
         if self.turn is None:
             self._write(data)
         else:
@@ -157,7 +203,7 @@ class Client:
             self.turn = Semaphore()
 
     @cython.ccall
-    def _write(self, data: bytes):
+    def _write(self, data: bytes) -> None:
         n: cython.Py_ssize_t = len(data)
         done: cython.Py_ssize_t = send(self.fd, data, 0)
         self.bytes_out += n
@@ -173,7 +219,7 @@ class Client:
         """End the connection now."""
         self._shut(SHUT_RDWR)
 
-    def _shut(self, how: object) -> None:
+    def _shut(self, how: int) -> None:
         try:
             self.sock.shutdown(how)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Close the clients that have been silent for longer than their instance allows: one sweep a second, nothing per request."""
+"""Close the clients that are silent for longer than their instance allows: one sweep a second, nothing per request."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ class Janitor:
             for client in front.clients:
                 count, since = self.seen.get(client, (-1, now))
                 seen[client] = (count, since) if count == client.bytes_in else (client.bytes_in, now)
-                if client.idle and now - seen[client][1] >= limit:
+                if client.idle and not client.shared and now - seen[client][1] >= limit:
                     client.leave()
         self.seen = seen

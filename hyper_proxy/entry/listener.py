@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from gevent import get_hub
@@ -69,18 +70,20 @@ class Listener:
         self.watcher.start(self._on_connection)
 
     def _run(self, sock: socket.socket, peer: object) -> None:
+        sock.setblocking(False)
         front = self.front
         limits = front.snapshot.instance.limits
         if len(front.clients) >= limits.max_clients:
             front.stats.refused += 1
+            with suppress(OSError):  # it may be gone, or take nothing: it is closed anyway
+                sock.send(front.protocol.full)
             sock.close()
             return
-        sock.setblocking(False)
         client = Client(sock, _name(sock, peer), self.address, limits.write_timeout_ms / 1000)
         front.stats.accepted += 1
         front.clients.add(client)
         try:
-            front.session(front, client).serve()
+            front.protocol.session(front, client).serve()
         except (OSError, gsocket.timeout):
             front.stats.error("client_lost")
         finally:

@@ -13,6 +13,7 @@ cdef class Session:
     cdef public bint closing
     cdef readonly Py_ssize_t depth
     cdef Py_ssize_t max_depth
+    cdef Py_ssize_t max_request
     cdef Py_ssize_t need
     cdef bytearray rest
     cdef InstanceStats stats

@@ -1,22 +1,29 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """A client's session: walk over its requests, wait once for all their answers, write them in order.
 
-What every protocol's session shares. The requests of one read are one batch (hyper_proxy.tunnel.batch). A batch that waits
-for nothing but replies takes the express way; everything else is done by the connection's greenlet.
+What every protocol's session shares. The requests of one read are one batch (hyper_proxy.tunnel.batch). A batch that
+waits for nothing but replies takes the express way; everything else is done by the connection's greenlet.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import cython
+
+from hyper_proxy.common.errors import ClientError, HyperProxyError
 
 if not cython.compiled:
     from hyper_proxy.common.clock import now
     from hyper_proxy.stats.instance import InstanceStats
     from hyper_proxy.tunnel.batch import Batch
 
-FIRST_DEPTH = 256  # requests of one batch, to begin with; limits.max_pipeline is the most
+if TYPE_CHECKING:
+    from hyper_proxy.entry.client import Client
+    from hyper_proxy.front import Front, Snapshot
+
+FIRST_DEPTH = 32  # requests of one batch, to begin with; limits.max_pipeline is the most
 BATCH_BYTES = 1 << 22  # replies of a batch above this make the next batches smaller: bounds the memory of one client
 
 
@@ -24,10 +31,29 @@ BATCH_BYTES = 1 << 22  # replies of a batch above this make the next batches sma
 class Session:
     """Base of all sessions: serve() is the body of the connection's greenlet.
 
-    front: the instance's hyper_proxy.front.Front; client: its hyper_proxy.entry.client.Client.
+    front: the instance in this worker; snapshot: its configuration as this client sees it now.
     """
 
-    def __init__(self, front: Any, client: Any) -> None:
+    front: Front
+    client: Client
+    snapshot: Snapshot
+    batch: Batch
+    later: bytes | None  # came behind an express batch, for the greenlet
+    answer_callback: Callable[[], None]
+    closing: cython.bint  # after what is answered now
+    depth: cython.Py_ssize_t  # requests of a batch at most, now
+    max_depth: cython.Py_ssize_t
+    max_request: cython.Py_ssize_t  # bytes of one request at most
+    need: cython.Py_ssize_t  # bytes of the unfinished request that must be there before another look
+    rest: bytearray | None  # an unfinished request
+    stats: InstanceStats
+    began: cython.double
+    reads: cython.Py_ssize_t
+    idempotents: cython.Py_ssize_t
+    writes: cython.Py_ssize_t
+    admins: cython.Py_ssize_t
+
+    def __init__(self, front: Front, client: Client) -> None:
         self.front = front
         self.client = client
         self.stats = front.stats
@@ -40,6 +66,7 @@ class Session:
         self.rest = None
         self.began = 0.0
         self.reads = self.idempotents = self.writes = self.admins = 0
+        self.snapshot = front.snapshot
         self.take_snapshot()
         client.express = self.take_express
 
@@ -56,10 +83,13 @@ class Session:
             self.end()
 
     @cython.ccall
-    def feed(self, data: bytes):
+    def feed(self, data: bytes) -> None:
         """Answer every whole request of these bytes; keep what is not whole."""
         if self.rest is not None:
             self.rest += data
+            if len(self.rest) > self.max_request:
+                self.refuse_request()
+                return
             if len(self.rest) < self.need or not self.is_whole(self.rest):
                 return
             data = bytes(self.rest)
@@ -75,9 +105,11 @@ class Session:
             self.finish()
         if start < n and not self.closing:
             self.rest = bytearray(data if start == 0 else data[start:])
+            if len(self.rest) > self.max_request:
+                self.refuse_request()
 
     @cython.ccall
-    def finish(self):
+    def finish(self) -> None:
         """Wait for the batch, write its answers."""
         self.batch.wait()
         if self.batch.slots:
@@ -91,7 +123,7 @@ class Session:
         size: cython.Py_ssize_t = len(out)
         self.measure()
         if size > BATCH_BYTES:
-            self.depth = max(1, self.depth // 2)
+            self.depth = max(1, self.depth * BATCH_BYTES // size)
         elif self.depth < self.max_depth:
             self.depth += 1
         return out
@@ -101,7 +133,7 @@ class Session:
     @cython.ccall
     @cython.exceptval(-1, check=False)
     def take_express(self, data: bytes) -> cython.bint:
-        """Bytes have come: send the requests that have to wait for nothing but their replies. False: `feed` must do it all.
+        """Bytes have come: send the requests that wait for nothing but their replies. False: `feed` must do it all.
 
         What is not taken here waits in `later` for the greenlet.
         """
@@ -114,7 +146,7 @@ class Session:
         end: cython.Py_ssize_t = self.walk(data, 0)
         if batch.end_express(self.answer_callback):
             self.later = data[end:] if end < len(data) else None
-        elif batch.slots:
+        elif end > 0:
             self.later = data[end:] if end < len(data) else None
             self.answer_express()
         else:
@@ -134,8 +166,12 @@ class Session:
             self.client.answer_express(out, b"" if failed or self.closing else later)
 
     def take_snapshot(self) -> None:
-        """From now on the front's present configuration holds for this client."""
+        """From now on the front's present configuration holds for this client, who is let go if it can't."""
+        if not self.snapshot.is_like(self.front.snapshot):
+            self.closing = True
+            return
         self.snapshot = self.front.snapshot
+        self.max_request = self.snapshot.instance.limits.max_request_bytes
         self.max_depth = self.snapshot.instance.limits.max_pipeline
         self.depth = min(self.depth, self.max_depth)
         self.adopt()
@@ -147,18 +183,19 @@ class Session:
     def walk(self, buf: bytes, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Submit whole requests of buf[start:], at most `depth`; the index after the last one taken.
 
-        Sets `need` when the rest is not a whole request: how many bytes from that index must be there before another walk.
+        Sets `need` when the rest is not a whole request: how many bytes from that index must be there before another
+        walk.
         """
         raise NotImplementedError
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
     def is_whole(self, rest: bytearray) -> cython.bint:
-        """Is it worth while to walk over these bytes? If not, sets `need`. Looks only at what has come since the last look."""
+        """Is it worth while to walk over these bytes? If not, sets `need`. Looks only at what is new since then."""
         return True
 
     @cython.cfunc
-    def check_answers(self):
+    def check_answers(self) -> None:
         """Look at the replies before they are passed on."""
 
     def adopt(self) -> None:
@@ -168,14 +205,20 @@ class Session:
     def end(self) -> None:
         """The client is gone: release what was its own."""
 
-    def error_reply(self, error: object) -> bytes:
+    def refuse_request(self) -> None:
+        """A request has grown beyond every limit: its rest can't be skipped, so the client is told and closed."""
+        self.closing = True
+        limit = ClientError(f"the request is longer than limits.max_request_bytes ({self.max_request})")
+        self.client.write(self.error_reply(limit))
+
+    def error_reply(self, error: HyperProxyError) -> bytes:
         """An error of the proxy, in the words of the protocol."""
         raise NotImplementedError
 
     # --- for the protocols
 
     @cython.ccall
-    def tally(self, klass: cython.int):
+    def tally(self, klass: cython.int) -> None:
         """Count one request of this batch (0 read, 1 idempotent write, 2 other write, 3 admin)."""
         if klass == 0:
             self.reads += 1
@@ -187,7 +230,7 @@ class Session:
             self.admins += 1
 
     @cython.cfunc
-    def measure(self):
+    def measure(self) -> None:
         stats: InstanceStats = self.stats
         us: cython.Py_ssize_t = int((now() - self.began) * 1e6)
         if self.reads:

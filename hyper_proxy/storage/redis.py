@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hyper_proxy.config.model import Level
 from hyper_proxy.conn_pool.lane import Lane
-from hyper_proxy.conn_pool.node import Node
+from hyper_proxy.conn_pool.node import Greeting, Node
 from hyper_proxy.conn_pool.nodes import Nodes
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.storage.resp import RespParser
@@ -24,7 +24,7 @@ def encode(*words: bytes | str | int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class RedisGreeting:
-    """What makes two connections to one redis server different: the database and the RESP version; the user is the level's."""
+    """What makes two connections to one redis server different: database and RESP version; the user is the level's."""
 
     username: str
     password: str
@@ -34,7 +34,8 @@ class RedisGreeting:
     def greet(self, ask: Callable[[bytes], bytes]) -> None:
         """Log in, choose version and database; then make sure that the server answers each question once, and rightly.
 
-        A server that answers too much, or whatever it likes, would hand one client's data to another. Raises ReplyError.
+        A server that answers too much, or whatever it likes, would hand one client's data to another.
+        Raises ReplyError.
         """
         if self.password:
             user = (self.username,) if self.username else ()
@@ -63,9 +64,10 @@ class RedisStorage:
 
     def __init__(self, instance: str, level: Level, previous: RedisStorage | None = None) -> None:
         self.level = level
-        self.nodes = Nodes(instance, level, RespParser, previous.nodes if previous else None)
+        self.nodes: Nodes = Nodes(instance, level, RespParser, previous.nodes if previous else None)
         self._lanes: dict[tuple[int, int, int], list[Lane]] = {}
-        self._idle: dict[tuple[Node, RedisGreeting], list[Lane]] = {}
+        self._idle: dict[tuple[Node, Greeting], list[Lane]] = {}
+        self.released = False
 
     def greeting(self, db: int, resp: int) -> RedisGreeting:
         """The greeting for a client's database `db` and RESP version."""
@@ -97,13 +99,14 @@ class RedisStorage:
     def give_back(self, lane: Lane) -> None:
         """A borrowed lane that the server holds no more state for."""
         idle = self._idle.setdefault((lane.node, lane.greeting), [])
-        if lane.dead is None and len(idle) < MAX_IDLE:
+        if lane.dead is None and not lane.leaving and len(idle) < MAX_IDLE and not self.released:
             idle.append(lane)
         else:
             lane.abandon()
 
     def release(self, successor: RedisStorage | None) -> None:
         """Let go of the nodes that the successor has not taken over."""
+        self.released = True
         self.nodes.close(successor.nodes if successor else None)
         for lanes in self._idle.values():
             for lane in lanes:

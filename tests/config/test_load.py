@@ -35,7 +35,7 @@ def test_every_value_of_a_full_file_arrives() -> None:
     assert [listen.address for listen in user.listen] == ["0.0.0.0:6380", "[::1]:6381", "unix:/tmp/user.sock"]
     assert (sorted(user.allow), user.on_partial, user.dbs) == (["FLUSHALL", "KEYS"], "nil", 4)
     assert (user.username, user.password) == ("app", 'p"a[#s')
-    assert user.limits == Limits(1024, 1024**2, 2000, 50, 100, 65536, 0.5, 1000)
+    assert user.limits == Limits(1024, 1024**2, 2000, 2 * 1024**2, 50, 100, 65536, 0.5, 1000)
     level = user.levels[0]
     assert (level.storage, level.hash, level.distribution, level.hash_tag) == ("redis", "md5", "ketama", "{}")
     assert level.servers == (
@@ -121,7 +121,7 @@ def test_all_findings_come_at_once_in_the_order_of_the_file() -> None:
     assert [(finding.line, finding.code) for finding in caught.value.findings] == [
         (3, "HP104"),
         (12, "HP106"),
-        (43, "HP106"),
+        (44, "HP106"),
     ]
     first = str(caught.value).splitlines()[0]
     assert first == "x.toml:3: error: HP104 proxy.worker: unknown key; did you mean 'workers'?"

@@ -51,6 +51,7 @@ dbs = 4
   max_key_bytes = 1024
   max_value_bytes = "1 MB"
   max_arguments = 2000
+  max_request_bytes = "2MB"
   max_pipeline = 50
   max_clients = 100
   max_line_bytes = "64KB"

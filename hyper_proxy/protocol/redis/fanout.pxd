@@ -18,12 +18,14 @@ cdef class Part:
 cdef class Split(Reducer):
     cdef readonly list parts
     cdef readonly Py_ssize_t keys
+    cdef readonly Py_ssize_t longest
     cdef list by_shard
     cdef bytearray shards
     cdef readonly int words_per_key
 
     cdef Split fresh(self)
     cdef bint cut(self, bytes buf, Py_ssize_t args, Py_ssize_t argc, Placement placement) except -1
+    cdef write_parts(self, bytes buf, Py_ssize_t args, Py_ssize_t verb_end)
 
 
 cdef class ByPosition(Split):

@@ -7,16 +7,31 @@ buffer per shard. The merge walks the answers side by side, in the client's orde
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import cython
 
 if not cython.compiled:
     from hyper_proxy.hashing.placement import Placement
     from hyper_proxy.tunnel.batch import Reducer
 
+if TYPE_CHECKING:
+    from hyper_proxy.common.errors import BackendError
+    from hyper_proxy.protocol.redis.session import RedisSession
+
+NO_ARRAY = b"*-1\r\n"  # in the place of a reply that is of no use
+
 
 @cython.cclass
 class Part:
     """What goes to one shard: `keys` of them in `request`, and what came back."""
+
+    shard: cython.Py_ssize_t
+    keys: cython.Py_ssize_t
+    request: Any  # see _buffer; None when the client's request can travel as it came
+    reply: bytes
+    size: cython.Py_ssize_t  # bytes that the keys take in the request
+    cursor: cython.Py_ssize_t  # how far the request is written, then how far the reply is read
 
 
 @cython.cfunc
@@ -25,13 +40,21 @@ def _new_part(shard: cython.Py_ssize_t) -> Part:
     part: Part = Part.__new__(Part)  # no __init__: its call alone would cost as much as locating the key
     part.shard = shard
     part.keys = part.size = part.cursor = 0
-    part.request = part.reply = None
+    part.request = None
+    part.reply = b""
     return part
 
 
 @cython.cclass
 class Split(Reducer):
     """A request that was split; `parts` are in the order in which their slots are opened."""
+
+    parts: list
+    keys: cython.Py_ssize_t
+    longest: cython.Py_ssize_t  # bytes of the longest key
+    by_shard: list  # the part of each shard, or None
+    shards: bytearray  # two bytes a key: its shard, the lower byte first
+    words_per_key: cython.int
 
     @cython.cfunc
     def fresh(self) -> Split:
@@ -59,7 +82,8 @@ class Split(Reducer):
         start: cython.Py_ssize_t
         body: cython.Py_ssize_t
         shard: cython.Py_ssize_t
-        w: cython.int
+        _: cython.int
+        longest: cython.Py_ssize_t = 0
         for k in range(keys):
             start = i
             i = _word_end(p, i)
@@ -67,7 +91,9 @@ class Split(Reducer):
             while p[body] != 10:
                 body += 1
             shard = placement.locate(buf, body + 1, i - 2)
-            for w in range(1, words_per_key):
+            if i - body > longest:
+                longest = i - body
+            for _ in range(1, words_per_key):
                 i = _word_end(p, i)
             s[2 * k] = shard & 255
             s[2 * k + 1] = shard >> 8
@@ -80,31 +106,45 @@ class Split(Reducer):
             part.keys += 1
             part.size += i - start
         self.keys = keys
+        self.longest = longest - 3
         self.shards = shards
         self.by_shard = by_shard
         self.parts = parts
         self.count = len(parts)
         if self.count == 1:
             return False
-        verb_size: cython.Py_ssize_t = verb_end - args
+        self.write_parts(buf, args, verb_end)
+        return True
+
+    @cython.cfunc
+    def write_parts(self, buf: bytes, args: cython.Py_ssize_t, verb_end: cython.Py_ssize_t) -> None:
+        """Pass 2: every part's request, the verb first."""
+        p: cython.p_uchar = buf
+        s: cython.p_uchar = self.shards
+        words_per_key: cython.int = self.words_per_key
+        by_shard: list = self.by_shard
+        part: Part
+        words: cython.Py_ssize_t
+        start: cython.Py_ssize_t
+        i: cython.Py_ssize_t = verb_end
+        k: cython.Py_ssize_t
+        _: cython.int
         for k in range(self.count):
-            part = cython.cast(Part, parts[k])
-            body = part.keys * words_per_key + 1
-            part.request = _buffer(_head_size(body) + verb_size + part.size)
-            part.cursor = _copy(part.request, _put_head(part.request, body), buf, args, verb_end)
-        i = verb_end
-        for k in range(keys):
+            part = cython.cast(Part, self.parts[k])
+            words = part.keys * words_per_key + 1
+            part.request = _buffer(_head_size(words) + verb_end - args + part.size)
+            part.cursor = _copy(part.request, _put_head(part.request, words), buf, args, verb_end)
+        for k in range(self.keys):
             start = i
-            for w in range(words_per_key):
+            for _ in range(words_per_key):
                 i = _word_end(p, i)
             part = cython.cast(Part, by_shard[s[2 * k] | (s[2 * k + 1] << 8)])
             part.cursor = _copy(part.request, part.cursor, buf, start, i)
-        return True
 
-    def failure(self, replies: list, session: object) -> object:
+    def failure(self, replies: list, session: RedisSession) -> bytes | None:
         """None when every part answered; else the reply for the whole request, which says how much of it is missing."""
         lost: cython.Py_ssize_t = 0
-        first: object = None
+        first: bytes | None = None
         part: Part
         for part, reply in zip(self.parts, replies, strict=True):
             if not isinstance(reply, bytes):
@@ -129,7 +169,7 @@ class ByPosition(Split):
         return split
 
     @cython.ccall
-    def reduce(self, replies: list, session: object) -> bytes:
+    def reduce(self, replies: list, session: RedisSession) -> bytes:
         k: cython.Py_ssize_t
         size: cython.Py_ssize_t = 0
         part: Part
@@ -144,29 +184,30 @@ class ByPosition(Split):
         return self.merge(session, size)
 
     @cython.cfunc
-    def merge(self, session: object, size: cython.Py_ssize_t) -> bytes:
+    def merge(self, session: RedisSession, size: cython.Py_ssize_t) -> bytes:
         """The parts' values side by side; `size` is what they take together."""
         shards: cython.p_uchar = self.shards
         by_shard: list = self.by_shard
         part: Part
         k: cython.Py_ssize_t
         end: cython.Py_ssize_t
-        out: object = _buffer(_head_size(self.keys) + size)
+        out: Any = _buffer(_head_size(self.keys) + size)
         at: cython.Py_ssize_t = _put_head(out, self.keys)
         for k in range(self.keys):
             part = cython.cast(Part, by_shard[shards[2 * k] | (shards[2 * k + 1] << 8)])
             end = _value_end(part.reply, part.cursor)
             if end < 0:
-                return session.misfit(part.shard)
+                return self.merge_without(part, session)
             at = _copy(out, at, part.reply, part.cursor, end)
             part.cursor = end
         return _finished(out)
 
-    def reduce_partly(self, replies: list, session: object) -> bytes:
+    def reduce_partly(self, replies: list, session: RedisSession) -> bytes:
         """Some part failed: what then happens is the instance's policy."""
         policy: str = session.snapshot.instance.on_partial
         if policy == "error":
-            return self.failure(replies, session) or session.misfit(self.parts[0].shard)
+            failure = self.failure(replies, session)
+            return self.blame(replies, session) if failure is None else failure
         size: cython.Py_ssize_t = 0
         part: Part
         for part, reply in zip(self.parts, replies, strict=True):
@@ -175,7 +216,23 @@ class ByPosition(Split):
             size += len(part.reply) - part.cursor
         return self.merge(session, size)
 
-    def stand_in(self, part: Part, reply: object, policy: str, session: object) -> bytes:
+    def merge_without(self, wrong: Part, session: RedisSession) -> bytes:
+        """A part holds something that is no value of a key: the policy decides again, without that part."""
+        part: Part
+        replies: list = []
+        for part in self.parts:
+            replies.append(part.reply if part is not wrong else NO_ARRAY)
+        return self.reduce_partly(replies, session)
+
+    def blame(self, replies: list, session: RedisSession) -> bytes:
+        """The error for the first node whose reply does not fit."""
+        part: Part
+        for part, reply in zip(self.parts, replies, strict=True):
+            if not _is_array_of(reply, part.keys):
+                return session.misfit(part.shard)
+        raise ValueError("every reply fits")
+
+    def stand_in(self, part: Part, reply: bytes | BackendError, policy: str, session: RedisSession) -> bytes:
         """What takes the place of the values of a part that failed: nil, or its error, once for each key."""
         if isinstance(reply, bytes) and _is_array_of(reply, part.keys):
             return reply
@@ -199,7 +256,7 @@ class Sum(Split):
         return split
 
     @cython.ccall
-    def reduce(self, replies: list, session: object) -> bytes:
+    def reduce(self, replies: list, session: RedisSession) -> bytes:
         total: cython.Py_ssize_t = 0
         failure = self.failure(replies, session)
         if failure is not None:
@@ -222,7 +279,7 @@ class AllOk(Split):
         return split
 
     @cython.ccall
-    def reduce(self, replies: list, session: object) -> bytes:
+    def reduce(self, replies: list, session: RedisSession) -> bytes:
         failure = self.failure(replies, session)
         if failure is not None:
             return failure
@@ -299,7 +356,7 @@ def _head_size(count: cython.Py_ssize_t) -> cython.Py_ssize_t:
 
 @cython.cfunc
 @cython.inline
-def _put_head(out: object, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
+def _put_head(out: Any, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """Write the head of an array at the front; the index after it."""
     if cython.compiled:
         filled: bytes = cython.cast(bytes, out)
@@ -323,38 +380,38 @@ def _put_head(out: object, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
 def _zeros(size: cython.Py_ssize_t) -> bytearray:
     """A bytearray; compiled without the call of its type, and without the zeros."""
     if cython.compiled:
-        return PyByteArray_FromStringAndSize(cython.NULL, size)  # noqa: F821
+        return PyByteArray_FromStringAndSize(cython.NULL, size)  # type: ignore[name-defined]  # noqa: F821
     else:
         return bytearray(size)
 
 
 @cython.cfunc
 @cython.inline
-def _buffer(size: cython.Py_ssize_t) -> object:
+def _buffer(size: cython.Py_ssize_t) -> Any:
     """Something to fill with exactly so many bytes: compiled, a bytes object that nobody else has seen yet."""
     if cython.compiled:
-        return PyBytes_FromStringAndSize(cython.NULL, size)  # noqa: F821
+        return PyBytes_FromStringAndSize(cython.NULL, size)  # type: ignore[name-defined]  # noqa: F821
     else:
         return bytearray(size)
 
 
 @cython.cfunc
 @cython.inline
-def _finished(out: object) -> bytes:
+def _finished(out: Any) -> bytes:
     """The bytes of a filled buffer."""
     return cython.cast(bytes, out) if cython.compiled else bytes(out)
 
 
 @cython.cfunc
 @cython.inline
-def _copy(out: object, at: cython.Py_ssize_t, data: bytes, start: cython.Py_ssize_t,
+def _copy(out: Any, at: cython.Py_ssize_t, data: bytes, start: cython.Py_ssize_t,
           end: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """Copy data[start:end] to out[at:]; the index after it."""
     if cython.compiled:
         filled: bytes = cython.cast(bytes, out)
         to: cython.p_uchar = filled
         source: cython.p_uchar = data
-        memcpy(to + at, source + start, end - start)  # noqa: F821
+        memcpy(to + at, source + start, end - start)  # type: ignore[name-defined]  # noqa: F821
     else:
         out[at : at + end - start] = data[start:end]
     return at + end - start

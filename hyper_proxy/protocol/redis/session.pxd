@@ -11,7 +11,7 @@ cdef class RedisSession(Session):
     cdef public bytes name
     cdef public int resp
     cdef public int db
-    cdef public object user
+    cdef public str user
     cdef public bytes lib_name
     cdef public bytes lib_ver
     cdef readonly double created
@@ -25,6 +25,7 @@ cdef class RedisSession(Session):
     cdef readonly list lanes
     cdef readonly Placement placement
     cdef Framer framer
+    cdef readonly Py_ssize_t max_key
     cdef bytes last_name
     cdef Command last_command
 

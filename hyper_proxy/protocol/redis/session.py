@@ -1,15 +1,18 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """One redis client: the walk over its requests.
 
-Here is the way of nearly all requests: one key at a fixed place, or several keys that are split. Everything else is taken
-apart into words and handed to `treatments.treat`, which knows one function per treatment.
+Here is the way of nearly all requests: one key at a fixed place, or several keys that are split. Everything else is
+taken apart into words and handed to `treat.treat`, which knows one function per treatment.
 """
 
+from __future__ import annotations
+
 from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 import cython
 
-from hyper_proxy.common.errors import ClientError
+from hyper_proxy.common.errors import ClientError, HyperProxyError
 from hyper_proxy.protocol.redis import conversation, treat
 from hyper_proxy.protocol.redis.commands import COMMANDS
 from hyper_proxy.protocol.redis.encode import error, null
@@ -23,6 +26,13 @@ if not cython.compiled:
     from hyper_proxy.protocol.redis.fanout import Part, Split
     from hyper_proxy.protocol.session import Session
 
+if TYPE_CHECKING:
+    from hyper_proxy.config.model import Instance
+    from hyper_proxy.entry.client import Client
+    from hyper_proxy.front import Front
+    from hyper_proxy.protocol.redis.subscriber import Subscriber
+    from hyper_proxy.protocol.redis.transaction import Transaction
+
 SINGLE = 0  # hyper_proxy.protocol.redis.command has all treatments
 SPLIT = 2
 MAX_WORKERS = 4096  # the worker's slot is part of a client's id, so ids are unique in the fleet
@@ -32,11 +42,33 @@ MAX_WORKERS = 4096  # the worker's slot is part of a client's id, so ids are uni
 class RedisSession(Session):
     """What one redis client has said: database, RESP version, name, user, transaction.
 
-    `special` is set whenever a request can't take the short way: before AUTH, inside a transaction, with CLIENT REPLY OFF,
-    or when the storage is not redis.
+    `special` is set whenever a request can't take the short way: before AUTH, inside a transaction, with CLIENT REPLY
+    OFF, or when the storage is not redis.
     """
 
-    def __init__(self, front: object, client: object) -> None:
+    sequence: cython.longlong  # the client's number in this worker
+    id: cython.longlong  # in the fleet
+    name: bytes
+    resp: cython.int
+    db: cython.int
+    user: str
+    lib_name: bytes
+    lib_ver: bytes
+    created: cython.double
+    authenticated: cython.bint
+    transaction: Transaction | None
+    subscriber: Subscriber | None
+    replies: cython.int  # CLIENT REPLY: conversation.ON, OFF or SKIP
+    special: cython.bint
+    storage: Any
+    lanes: list  # the client's lanes by shard; empty when the storage is not redis
+    placement: Placement
+    framer: Framer
+    max_key: cython.Py_ssize_t
+    last_name: bytes
+    last_command: Command | None
+
+    def __init__(self, front: Front, client: Client) -> None:
         self.sequence = next(front.sequence)
         self.id = self.sequence * MAX_WORKERS + front.slot
         self.name = b""
@@ -57,6 +89,7 @@ class RedisSession(Session):
     def adopt(self) -> None:
         snapshot = self.snapshot
         limits = snapshot.instance.limits
+        self.max_key = limits.max_key_bytes
         self.framer = Framer(limits.max_arguments, limits.max_value_bytes, limits.max_line_bytes)
         self.placement = snapshot.placement
         self.refresh()
@@ -64,9 +97,9 @@ class RedisSession(Session):
     def refresh(self) -> None:
         """Follow a change of database, RESP version, transaction or CLIENT REPLY."""
         storage = self.storage = self.snapshot.storage
-        self.lanes = storage.lanes(self.db, self.resp, self.sequence) if storage.forwards else None
+        self.lanes = storage.lanes(self.db, self.resp, self.sequence) if storage.forwards else []
         self.special = (
-            self.lanes is None
+            not storage.forwards
             or not self.authenticated
             or self.transaction is not None
             or self.subscriber is not None
@@ -74,7 +107,7 @@ class RedisSession(Session):
         )
 
     @property
-    def instance(self) -> object:
+    def instance(self) -> Instance:
         """The configuration of the instance that this client is connected to."""
         return self.snapshot.instance
 
@@ -94,7 +127,7 @@ class RedisSession(Session):
         framer: Framer = self.framer
         n: cython.Py_ssize_t = len(buf)
         depth: cython.Py_ssize_t = self.depth
-        command: Command
+        command: Command | None
         try:
             while start < n and depth > 0:
                 end: cython.Py_ssize_t = framer.scan(buf, start)
@@ -144,7 +177,7 @@ class RedisSession(Session):
         return False
 
     @cython.cfunc
-    def lookup(self, buf: bytes) -> Command:
+    def lookup(self, buf: bytes) -> Command | None:
         """The command of the request in the framer; the last one is remembered, for pipelines repeat themselves."""
         p: cython.p_uchar = buf
         start: cython.Py_ssize_t = self.framer.name_start
@@ -157,7 +190,7 @@ class RedisSession(Session):
             if i == size:
                 return self.last_command
         name: bytes = buf[start : start + size]
-        command: Command = COMMANDS.get(name)
+        command: Command | None = COMMANDS.get(name)
         if command is None:
             command = COMMANDS.get(name.lower())
             if command is None:
@@ -167,25 +200,32 @@ class RedisSession(Session):
         return command
 
     @cython.cfunc
-    def forward(self, command: Command, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t):
+    def forward(self, command: Command, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> None:
         """One key: the request goes to its shard as it came."""
+        if self.framer.key_end - self.framer.key_start > self.max_key:
+            self.refuse_key()
+            return
         shard: cython.Py_ssize_t = self.placement.locate(buf, self.framer.key_start, self.framer.key_end)
         lane: Lane = self.lanes[shard]
         self.tally(command.klass)
         self.batch.send(lane, buf if end - start == len(buf) else buf[start:end])
 
     @cython.cfunc
-    def split(self, command: Command, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t):
+    def split(self, command: Command, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> None:
         """Several keys: one request for each shard that holds some of them."""
         framer: Framer = self.framer
         kind: Split = SPLITS[command.reduce]
         reducer: Split = kind.fresh()
         if (framer.argc - 1) % reducer.words_per_key:
             self.batch.add(error(b"ERR wrong number of arguments for '%b' command" % command.name))
+            self.stats.error("client")
             return
         part: Part
         self.tally(command.klass)
-        if reducer.cut(buf, framer.args, framer.argc, self.placement):
+        several: cython.bint = reducer.cut(buf, framer.args, framer.argc, self.placement)
+        if reducer.longest > self.max_key:
+            self.refuse_key()
+        elif several:
             self.batch.reduce_later(reducer)
             for part in reducer.parts:
                 self.batch.send(self.lanes[part.shard], part.request)
@@ -198,6 +238,11 @@ class RedisSession(Session):
 
     # --- for the treatments
 
+    def refuse_key(self) -> None:
+        """A key is longer than this instance takes."""
+        self.stats.error("client")
+        self.batch.add(error(f"ERR a key is longer than limits.max_key_bytes ({self.max_key})"))
+
     def locate(self, key: bytes) -> int:
         """The shard of a key."""
         return self.placement.locate(key, 0, len(key))
@@ -206,13 +251,13 @@ class RedisSession(Session):
         """Nothing, in the client's RESP version."""
         return null(self.resp)
 
-    def error_reply(self, fault: object) -> bytes:
+    def error_reply(self, fault: HyperProxyError) -> bytes:
         self.front.stats.error(fault.kind)
         return error(f"ERR {fault}")
 
     def misfit(self, shard: int) -> bytes:
         """The error for a node whose reply has not the shape that the request asks for."""
-        return self.error_reply(self.lanes[shard].node.error("protocol", "its answer does not fit the request"))
+        return self.error_reply(self.lanes[shard].distrust("its answer does not fit the request"))
 
     def split_request(self, command: Command, raw: bytes) -> bool:
         """`split` for a request that came the long way."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import gevent
 from gevent.event import AsyncResult
 
-from hyper_proxy.common.errors import BackendError
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.protocol.redis import encode, reducers
 from hyper_proxy.protocol.redis.command import SUBSCRIBE
@@ -37,6 +36,7 @@ class Subscriber:
         self.node = session.storage.nodes[session.sequence % len(session.storage.nodes)]
         self.sock = self.node.connect(session.storage.greeting(0, session.resp))
         self.sock.settimeout(None)
+        self.node.relays.add(self.sock)
         self.parser = self.node.parser()
         self.names: dict[bytes, set[bytes]] = {b"channel": set(), b"pattern": set(), b"shard": set()}
         self.awaited = 0
@@ -91,6 +91,7 @@ class Subscriber:
                 self.answered.set(self.node.error("reset", f"the listening connection is lost: {fault}"))
                 client.hang_up()
         finally:
+            self.node.relays.discard(self.sock)
             self.sock.close()
 
     def _note(self, message: bytes) -> None:

@@ -33,6 +33,9 @@ class Transaction:
 
     def __init__(self, session: RedisSession) -> None:
         self.session = session
+        # One configuration from its first command to its last, whatever is reloaded meanwhile.
+        self.storage = session.storage
+        self.placement = session.placement
         self.begun = False  # MULTI was said
         self.spoilt = False  # a command was refused: EXEC will not execute
         self.shard = -1
@@ -47,7 +50,7 @@ class Transaction:
     def begin(self) -> None:
         """MULTI."""
         if self.begun:
-            raise wording.ErrorReply(wording.NESTED_MULTI)
+            raise wording.Misplaced(wording.NESTED_MULTI)
         self.begun = True
 
     def spoil(self) -> None:
@@ -58,8 +61,8 @@ class Transaction:
     def watch(self, argv: list[bytes]) -> bytes:
         """WATCH: pins the shard."""
         if self.begun:
-            raise wording.ErrorReply(wording.WATCH_INSIDE_MULTI)
-        shards = {self.session.locate(key) for key in argv[1:]}
+            raise wording.Misplaced(wording.WATCH_INSIDE_MULTI)
+        shards = {self._locate(key) for key in argv[1:]}
         self._pin(shards)
         self.session.refresh()
         return self.session.batch.ask(self.lane, join_words(argv))
@@ -72,7 +75,7 @@ class Transaction:
         if row.name == b"select":
             raise wording.ErrorReply(b"ERR SELECT inside MULTI is not served: its connection has its database already")
         session.tally(row.klass)
-        shards = {session.locate(argv[position]) for position in commands.keys_of(row, argv)}
+        shards = {self._locate(argv[position]) for position in commands.keys_of(row, argv)}
         if not shards and self.lane is None:
             self.held.append(raw)
             session.batch.add(encode.QUEUED)
@@ -100,7 +103,7 @@ class Transaction:
         except BackendError:
             self.abandon()
             raise
-        session.storage.give_back(self.lane)
+        self.storage.give_back(self.lane)
         self._end()
         return reply
 
@@ -115,13 +118,16 @@ class Transaction:
         self.session.transaction = None
         self.session.refresh()
 
+    def _locate(self, key: bytes) -> int:
+        return self.placement.locate(key, 0, len(key))
+
     def _pin(self, shards: set[int]) -> None:
         if len(shards) > 1 or (self.lane is not None and shards != {self.shard}):
             raise wording.ErrorReply(wording.CROSS_SHARD)
         if self.lane is None:
             session = self.session
             (self.shard,) = shards
-            self.lane = session.storage.borrow(self.shard, session.db, session.resp)
+            self.lane = self.storage.borrow(self.shard, session.db, session.resp)
 
     def _open(self) -> None:
         """Send MULTI and what was held back, once."""

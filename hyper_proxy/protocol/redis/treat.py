@@ -1,7 +1,7 @@
 """Every way to treat a request that is not simply forwarded: one function a treatment.
 
-A function puts the answer, or the slots for it, into the session's gather and returns True; or it returns False when it must
-not begin before the requests ahead of it are answered (it will be called again, with nothing ahead).
+A function puts the answer, or the slots for it, into the session's batch and returns True; or it returns False when it
+must not begin before the requests ahead of it are answered (it will be called again, with nothing ahead).
 """
 
 from __future__ import annotations
@@ -11,12 +11,22 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hyper_proxy.common.errors import BackendError, ClientError, PolicyDenied
-from hyper_proxy.protocol.redis import blocking, command, commands, conversation, encode, reducers, scan, translate, wording
+from hyper_proxy.protocol.redis import (
+    blocking,
+    command,
+    commands,
+    conversation,
+    encode,
+    reducers,
+    scan,
+    translate,
+    wording,
+)
 from hyper_proxy.protocol.redis.framing import join_words
 from hyper_proxy.protocol.redis.local import LOCAL
 from hyper_proxy.protocol.redis.subscriber import Subscriber
-from hyper_proxy.tunnel.batch import Reducer
 from hyper_proxy.tenant import policy
+from hyper_proxy.tunnel.batch import Reducer
 
 if TYPE_CHECKING:
     from hyper_proxy.protocol.redis.command import Command
@@ -42,13 +52,16 @@ def _treat(session: RedisSession, raw: bytes, argv: list[bytes]) -> bool:
             raise wording.ErrorReply(wording.NO_AUTH)
         if row.dangerous:
             policy.check_allowed(session.instance, wording.permission(row))
+        if any(len(argv[position]) > session.max_key for position in commands.keys_of(row, argv)):
+            session.refuse_key()
+            return True
         if session.subscriber is not None and not session.subscriber.permits(row):
             raise wording.ErrorReply(wording.only_subscribing(row))
         if session.transaction is not None and session.transaction.takes(row):
             return session.transaction.queue(row, raw, argv)
         return TREATMENTS[row.treatment](session, row, raw, argv)
     except wording.ErrorReply as fault:
-        return _say(session, fault.kind, fault.reply)
+        return _say(session, fault.kind, fault.reply, not isinstance(fault, wording.Misplaced))
     except (ClientError, PolicyDenied) as fault:
         return _say(session, fault.kind, encode.error(f"ERR {fault}"))
     except BackendError as fault:
@@ -56,10 +69,10 @@ def _treat(session: RedisSession, raw: bytes, argv: list[bytes]) -> bool:
         return True
 
 
-def _say(session: RedisSession, kind: str, reply: bytes) -> bool:
+def _say(session: RedisSession, kind: str, reply: bytes, spoils: bool = True) -> bool:
     """An error that the proxy found itself; inside a transaction it spoils the transaction, as in redis."""
     session.front.stats.error(kind)
-    if session.transaction is not None:
+    if spoils and session.transaction is not None:
         session.transaction.spoil()
     session.batch.add(reply)
     return True
@@ -84,8 +97,29 @@ def same_shard(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
     if not session.storage.forwards:
         return translated(session, row, raw, argv)
     session.tally(row.klass)
-    session.batch.send(session.lanes[shard_of(session, row, argv)], raw)
+    shard = shard_of(session, row, argv)
+    if row.name in DB_WORD:
+        raw = _with_server_db(session, argv, DB_WORD[row.name](argv)) or raw
+    session.batch.send(session.lanes[shard], raw)
     return True
+
+
+def _copy_db(argv: list[bytes]) -> int:
+    words = [word.lower() for word in argv]
+    return words.index(b"db", 3) + 1 if b"db" in words[3:-1] else 0
+
+
+# Where a request names a database besides the client's own: the index of that word, 0 for none.
+DB_WORD: dict[bytes, Callable[[list[bytes]], int]] = {b"move": lambda argv: 2, b"copy": _copy_db}
+
+
+def _with_server_db(session: RedisSession, argv: list[bytes], at: int) -> bytes | None:
+    """The request with the database as the servers number it: the level's `db` is added. None to send it as it came."""
+    if not at or not argv[at].isdigit():
+        return None
+    if int(argv[at]) >= session.instance.dbs:
+        raise wording.ErrorReply(wording.DB_RANGE)
+    return join_words([*argv[:at], b"%d" % (session.storage.level.db + int(argv[at])), *argv[at + 1 :]])
 
 
 def shard_of(session: RedisSession, row: Command, argv: list[bytes]) -> int:
@@ -112,13 +146,15 @@ class EveryNode(Reducer):
         self.count = nodes
         self.merge = reducers.REDUCERS[reduce]
 
-    def reduce(self, replies: list[object], session: RedisSession) -> bytes:
+    def reduce(self, replies: list[bytes | BackendError], session: RedisSession) -> bytes:
         """The merged reply; a node's failure is the failure of the whole."""
+        answers: list[bytes] = []
         for reply in replies:
             if isinstance(reply, BackendError):
                 return session.error_reply(reply)
+            answers.append(reply)
         try:
-            return self.merge(replies, reducers.Context(session.resp, random))
+            return self.merge(answers, reducers.Context(session.resp, random))
         except reducers.BadReply as fault:
             return session.error_reply(ClientError(f"instance '{session.instance.name}': {fault}"))
 
@@ -130,6 +166,8 @@ def every_node(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
     session.tally(row.klass)
     if row.name == b"wait":
         raw = _shortened(session, argv)
+    elif row.name == b"flushall" and session.storage.level.db:
+        raise wording.ErrorReply(b"ERR FLUSHALL would also empty databases that are not this instance's; use FLUSHDB")
     session.batch.reduce_later(EveryNode(row.reduce, len(session.lanes)))
     for lane in session.lanes:
         session.batch.send(lane, raw)
@@ -137,7 +175,7 @@ def every_node(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
 
 
 def _shortened(session: RedisSession, argv: list[bytes]) -> bytes:
-    """WAIT concerns what was written on the same connection, so it goes where writes go, and may not hold that up for long."""
+    """WAIT is about what its own connection wrote, so it goes where writes go, and may not hold that up for long."""
     most = max(1, round(session.lanes[0].node.read_s * WAIT_SHARE * 1000))
     asked = int(argv[2]) if argv[2].isdigit() else -1
     return join_words([argv[0], argv[1], b"%d" % most]) if asked == 0 or asked > most else join_words(argv)

@@ -29,7 +29,7 @@ PLAIN: tuple[tuple[int, str], ...] = (
         append bitcount bitfield bitfield_ro bitpos decr decrby dump expire expireat expiretime geoadd geodist geohash
         geopos georadius_ro georadiusbymember_ro geosearch get getbit getdel getex getrange getset hdel hexists hget
         hgetall hincrby hincrbyfloat hkeys hlen hmget hmset hrandfield hscan hset hsetnx hstrlen hvals incr incrby
-        incrbyfloat lindex linsert llen lpop lpos lpush lpushx lrange lrem lset ltrim memory|usage move
+        incrbyfloat lindex linsert llen lpop lpos lpush lpushx lrange lrem lset ltrim memory|usage
         object|encoding object|freq object|idletime object|refcount persist pexpire pexpireat pexpiretime pfadd psetex
         pttl restore rpop rpush rpushx sadd scard set setbit setex setnx setrange sismember smembers smismember spop
         srandmember srem sscan strlen substr ttl type xack xadd xautoclaim xclaim xdel xgroup|create
@@ -43,7 +43,7 @@ PLAIN: tuple[tuple[int, str], ...] = (
         SAME_SHARD,
         """
         bitop copy eval eval_ro evalsha evalsha_ro fcall fcall_ro georadius georadiusbymember geosearchstore lcs lmove
-        lmpop msetnx pfcount pfmerge rename renamenx rpoplpush sdiff sdiffstore sinter sintercard sinterstore smove
+        lmpop move msetnx pfcount pfmerge rename renamenx rpoplpush sdiff sdiffstore sinter sintercard sinterstore smove
         sort sort_ro sunion sunionstore zdiff zdiffstore zinter zintercard zinterstore zmpop zrangestore zunion
         zunionstore
         """,

@@ -25,6 +25,10 @@ class ErrorReply(ClientError):
         self.reply = encode.error(text)
 
 
+class Misplaced(ErrorReply):
+    """MULTI or WATCH inside a transaction: it is only said; the transaction goes on, as in redis."""
+
+
 SYNTAX = b"ERR syntax error"
 NOT_AN_INTEGER = b"ERR value is not an integer or out of range"
 DB_RANGE = b"ERR DB index is out of range"

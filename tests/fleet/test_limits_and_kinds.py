@@ -1,0 +1,118 @@
+"""What an instance's limits and a change of its kind mean for its clients."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import pytest
+import redis
+
+from tests.kit.fleet import Fleet
+from tests.kit.ports import free_port
+from tests.kit.servers import Running
+from tests.kit.wait import wait_for
+
+HEAD = """
+[proxy]
+workers = 1
+drain_timeout_s = 1
+[[instance]]
+name = "user"
+protocol = "redis"
+listen = ["127.0.0.1:{port}"]
+"""
+REDIS = """
+  [[instance.level]]
+  storage = "redis"
+  hash_tag = "{{}}"
+  db = {db}
+  servers = ["127.0.0.1:{a} a", "127.0.0.1:{b} b"]
+"""
+SQLITE = """
+  [[instance.level]]
+  storage = "sqlite"
+  servers = ["keys.db"]
+"""
+
+
+@pytest.fixture
+def serve(start_fleet: Callable[[str], Fleet], redis_nodes: list[Running]) -> Callable[..., tuple[Fleet, int]]:
+    def start(limits: str = "", db: int = 0, allow: str = "") -> tuple[Fleet, int]:
+        port = free_port()
+        a, b = (node.port for node in redis_nodes[:2])
+        head = HEAD + allow + (f"  [instance.limits]\n  {limits}\n" if limits else "")
+        return start_fleet((head + REDIS).format(port=port, a=a, b=b, db=db)), port
+
+    return start
+
+
+def test_a_client_ends_when_its_instance_becomes_another_kind(serve: Callable[..., tuple[Fleet, int]]) -> None:
+    fleet, port = serve()
+    old = redis.Redis(port=port, db=3, protocol=2, single_connection_client=True, retry=None)
+    old.set("k", "v")
+    fleet.write((HEAD + SQLITE).format(port=port))
+    assert fleet.reload().accepted
+    with pytest.raises(redis.ConnectionError):
+        old.get("k")
+    with redis.Redis(port=port, protocol=2) as new:
+        assert new.get("k") is None
+        assert new.set("k", "of sqlite")
+    assert "Traceback" not in fleet.read_log()
+
+
+def test_a_client_too_many_is_told_so(serve: Callable[..., tuple[Fleet, int]]) -> None:
+    fleet, port = serve("max_clients = 1")
+    with socket.create_connection(("127.0.0.1", port)) as first, socket.create_connection(("127.0.0.1", port)) as second:
+        assert second.recv(100) == b"-ERR max number of clients reached\r\n"
+        assert second.recv(100) == b""
+        first.sendall(b"PING\r\n")
+        assert first.recv(100) == b"+PONG\r\n"
+    assert fleet.stats()["instances"]["user"]["refused"] == 1
+
+
+def test_a_key_that_is_too_long_is_refused_and_the_rest_goes_on(serve: Callable[..., tuple[Fleet, int]]) -> None:
+    _, port = serve("max_key_bytes = 5")
+    pipe = redis.Redis(port=port, protocol=2).pipeline(transaction=False)
+    pipe.set("12345", 1).set("123456", 1).mget("1", "123456").sinter("{a}1234", "{a}2").get("12345")
+    answers = pipe.execute(raise_on_error=False)
+    assert [str(answer) for answer in answers[1:4]] == ["a key is longer than limits.max_key_bytes (5)"] * 3
+    assert (answers[0], answers[4]) == (True, b"1")
+
+
+def test_a_request_that_never_ends_is_refused(serve: Callable[..., tuple[Fleet, int]]) -> None:
+    _, port = serve('max_request_bytes = "64KB"')
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(b"*1000\r\n" + b"$1000\r\n%b\r\n" % (b"x" * 1000) * 66)
+        answer = client.makefile("rb").read()
+    assert answer == b"-ERR the request is longer than limits.max_request_bytes (65536)\r\n"
+
+
+def test_databases_of_a_level_are_counted_from_its_own_first(
+    serve: Callable[..., tuple[Fleet, int]], redis_nodes: list[Running]
+) -> None:
+    _, port = serve(db=4, allow='allow = ["FLUSHALL"]\n')
+    client = redis.Redis(port=port, protocol=2)
+    client.set("{k}1", "v")
+    client.set("{k}2", "w")
+    assert client.move("{k}1", 2)
+    assert client.copy("{k}2", "{k}3", destination_db=2)
+    assert redis.Redis(port=port, db=2, protocol=2).mget("{k}1", "{k}3") == [b"v", b"w"]
+    found = [redis.Redis(port=node.port, db=6, protocol=2).dbsize() for node in redis_nodes[:2]]
+    assert sorted(found) == [0, 2]
+    with pytest.raises(redis.ResponseError, match="DB index is out of range"):
+        client.move("{k}2", 16)
+    with pytest.raises(redis.ResponseError, match="FLUSHALL would also empty databases"):
+        client.flushall()
+
+
+def test_nothing_is_popped_for_a_client_that_left_behind_a_pipeline(serve: Callable[..., tuple[Fleet, int]]) -> None:
+    fleet, port = serve()
+    client = redis.Redis(port=port, protocol=2)
+    with socket.create_connection(("127.0.0.1", port)) as leaving:
+        leaving.sendall(b"BLPOP list 0\r\n")
+        wait_for(lambda: fleet.stats()["instances"]["user"]["in_flight"] == 1, "BLPOP waits")
+        leaving.sendall(b"GET x\r\n")
+    wait_for(lambda: fleet.stats()["instances"]["user"]["clients"] == 0, "the client is gone")
+    client.rpush("list", "kept")
+    assert client.lrange("list", 0, -1) == [b"kept"]
