@@ -146,7 +146,7 @@ class Session:
         end: cython.Py_ssize_t = self.walk(data, 0)
         if batch.end_express(self.answer_callback):
             self.later = data[end:] if end < len(data) else None
-        elif end > 0:
+        elif end > 0 or batch.slots:  # slots alone: the first request was malformed
             self.later = data[end:] if end < len(data) else None
             self.answer_express()
         else:
