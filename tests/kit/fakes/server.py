@@ -144,7 +144,9 @@ BEHAVIOURS: dict[str, Behaviour] = {behaviour.__name__: behaviour for behaviour 
 
 
 class FakeServer:
-    """Listens on 127.0.0.1:port, a thread for each connection; `requests` and `accepted` tell what it has seen.
+    """Listens on 127.0.0.1:port, a thread for each connection.
+
+    `requests`, `accepted` and `closed` tell what it has seen.
 
     A polite one misbehaves only after the greeting. `banner` is what it says on a new connection before it was asked.
     """
@@ -158,6 +160,7 @@ class FakeServer:
         self.behaviour = BEHAVIOURS[behaviour]
         self.requests: list[list[bytes]] = []
         self.accepted = 0
+        self.closed = 0
         self._stop = threading.Event()
         self._open: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", port))
@@ -196,6 +199,13 @@ class FakeServer:
                     greeted = self.polite and request[0].upper() in self.speech.greetings
                     (good if greeted else self.behaviour)(talk, reply)
         self._open.discard(sock)
+        self.closed += 1
+
+    def drop(self) -> None:
+        """Close all connections; new ones are accepted."""
+        for sock in list(self._open):
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
 
     def stop(self) -> None:
         """Close everything; the port refuses from now on."""
@@ -203,9 +213,7 @@ class FakeServer:
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        for sock in list(self._open):
-            with suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
+        self.drop()
         for thread in list(self._threads):
             thread.join(5)
 

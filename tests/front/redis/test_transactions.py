@@ -1,0 +1,128 @@
+"""MULTI, EXEC, DISCARD, WATCH over three nodes: what one server would say, as long as the keys are on one node."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+
+from tests.front.redis.conftest import Proxy, converse, encode
+from tests.kit.servers import Running
+
+CROSS = b"-CROSSSLOT Keys in request don't hash to the same slot\r\n"
+
+
+def test_a_transaction_on_one_node_is_atomic_and_ordered(proxy: Proxy) -> None:
+    a, b = proxy.keys_on(1, 2)
+    client = proxy.client()
+    pipe = client.pipeline(transaction=True)
+    for words in (("SET", a, 1), ("INCR", a), ("GET", a), ("SET", b, "x"), ("MGET", a, b), ("DEL", a, b)):
+        pipe.execute_command(*words)
+    assert pipe.execute() == [True, 2, b"2", True, [b"2", b"x"], 2]
+
+
+def test_conflicts_are_noticed(proxy: Proxy) -> None:
+    (key,) = proxy.keys_on(0, 1)
+    client, rival = proxy.client(), proxy.client()
+    with client.pipeline() as pipe:
+        pipe.watch(key)
+        assert pipe.get(key) is None
+        rival.set(key, "rival")
+        pipe.multi()
+        pipe.set(key, "mine")
+        with pytest.raises(redis.WatchError):
+            pipe.execute()
+    assert client.get(key) == b"rival"
+    with client.pipeline() as pipe:
+        pipe.watch(key)
+        pipe.multi()
+        pipe.set(key, "mine")
+        assert pipe.execute() == [True]
+    assert client.get(key) == b"mine"
+
+
+def test_a_conflict_with_ones_own_write_is_noticed_as_by_redis(proxy: Proxy, oracle: Running) -> None:
+    key = b"{t}k"
+    data = encode("WATCH", key) + encode("SET", key, "1") + encode("MULTI") + encode("GET", key) + encode("EXEC")
+    assert converse(proxy.port, data) == converse(oracle.port, data)
+
+
+def test_keys_of_two_nodes_are_refused_and_spoil_the_transaction(proxy: Proxy) -> None:
+    (a,), (b,) = proxy.keys_on(0, 1), proxy.keys_on(1, 1)
+    connection = proxy.raw()
+    assert connection.redis(b"MULTI") == b"+OK\r\n"
+    assert connection.redis(b"SET", a.encode(), b"1") == b"+QUEUED\r\n"
+    assert connection.redis(b"SET", b.encode(), b"1") == CROSS
+    assert connection.redis(b"EXEC") == b"-EXECABORT Transaction discarded because of previous errors.\r\n"
+    assert connection.redis(b"EXISTS", a.encode(), b.encode()) == b":0\r\n"
+    assert connection.redis(b"MULTI") == b"+OK\r\n"
+    assert connection.redis(b"MSET", a.encode(), b"1", b.encode(), b"2") == CROSS
+    assert connection.redis(b"DISCARD") == b"+OK\r\n"
+    assert connection.redis(b"WATCH", a.encode(), b.encode()) == CROSS
+    assert connection.redis(b"GET", a.encode()) == b"$-1\r\n"
+
+
+def test_watched_and_queued_keys_must_be_on_one_node(proxy: Proxy) -> None:
+    (a,), (b,) = proxy.keys_on(0, 1), proxy.keys_on(1, 1)
+    connection = proxy.raw()
+    assert connection.redis(b"WATCH", a.encode()) == b"+OK\r\n"
+    assert connection.redis(b"WATCH", b.encode()) == CROSS
+    assert connection.redis(b"MULTI") == b"+OK\r\n"
+    assert connection.redis(b"SET", b.encode(), b"1") == CROSS
+    assert connection.redis(b"EXEC").startswith(b"-EXECABORT")
+
+
+TALKS = {
+    "empty": ["MULTI", "EXEC"],
+    "only keyless": ["MULTI", "PING", "ECHO hello", "EXEC"],
+    "keyless first": ["MULTI", "PING", "SET {t}a 1", "ECHO x", "GET {t}a", "EXEC"],
+    "nested": ["MULTI", "MULTI", "SET {t}a 1", "EXEC", "GET {t}a"],
+    "discarded": ["SET {t}a 0", "MULTI", "SET {t}a 1", "DISCARD", "GET {t}a", "EXEC"],
+    "nothing to end": ["EXEC", "DISCARD", "UNWATCH"],
+    "watch inside": ["MULTI", "WATCH {t}a", "SET {t}a 1", "EXEC", "GET {t}a"],
+    "unknown inside": ["MULTI", "SET {t}a 1", "NOSUCH x", "EXEC", "GET {t}a"],
+    "arity inside": ["MULTI", "SET {t}a", "SET {t}a 1", "EXEC", "GET {t}a"],
+    "failing inside": ["MULTI", "SET {t}a x", "INCR {t}a", "LPUSH {t}a y", "GET {t}a", "EXEC"],
+    "unwatched": ["WATCH {t}a", "UNWATCH", "SET {t}a 1", "MULTI", "GET {t}a", "EXEC"],
+    "unwatch inside": ["MULTI", "UNWATCH", "SET {t}a 1", "EXEC"],
+    "blocking inside": ["MULTI", "BLPOP {t}l 0", "RPUSH {t}l x", "BLPOP {t}l 0", "EXEC"],
+    "multi-key inside": ["MULTI", "MSET {t}a 1 {t}b 2", "MGET {t}a {t}b {t}c", "DEL {t}a {t}b {t}c", "EXEC"],
+    "twice": ["MULTI", "SET {t}a 1", "EXEC", "MULTI", "INCR {t}a", "EXEC", "INCR {t}a"],
+    "script inside": ["MULTI", "EVAL return{KEYS[1],ARGV[1]} 1 {t}a x", "EXEC"],
+    "reset": ["MULTI", "SET {t}a 1", "RESET", "GET {t}a", "EXEC"],
+    "quit": ["MULTI", "SET {t}a 1"],
+}
+
+
+@pytest.mark.parametrize("name", TALKS)
+def test_conversations_are_those_of_one_server(proxy: Proxy, oracle: Running, name: str) -> None:
+    data = b"".join(encode(*line.split()) for line in TALKS[name])
+    if name == "quit":
+        data += encode("DISCARD")
+    assert converse(proxy.port, data) == converse(oracle.port, data)
+    assert converse(proxy.port, data, 1) == converse(oracle.port, data)  # one request at a time
+
+
+def test_a_client_that_leaves_inside_a_transaction_leaves_nothing(proxy: Proxy, redis_nodes: list[Running]) -> None:
+    (key,) = proxy.keys_on(2, 1)
+    connection = proxy.raw()
+    connection.redis(b"WATCH", key.encode())
+    connection.redis(b"MULTI")
+    connection.redis(b"SET", key.encode(), b"1")
+    connection.close()
+    client = proxy.client()
+    for _ in range(30):  # on borrowed connections, which must not be inside the transaction of somebody else
+        pipe = client.pipeline(transaction=True)
+        pipe.get(key)
+        pipe.exists(key)
+        assert pipe.execute() == [None, 0]
+
+
+def test_databases_have_transactions_of_their_own(proxy: Proxy) -> None:
+    (key,) = proxy.keys_on(0, 1)
+    first, second = proxy.client(), proxy.client(db=3)
+    for client, value in ((first, b"0"), (second, b"3")):
+        pipe = client.pipeline(transaction=True)
+        pipe.set(key, value)
+        pipe.get(key)
+        assert pipe.execute() == [True, value]
+    assert (first.get(key), second.get(key)) == (b"0", b"3")
