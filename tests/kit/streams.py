@@ -105,3 +105,43 @@ def replies(parser: Any, pieces: Iterable[bytes]) -> list[Event]:
         done += sum(map(len, found))
         assert parser.is_clean == (done == fed)
     return [*events, ("rest", fed - done)]
+
+
+def memcache_requests(
+    framing: ModuleType, pieces: Iterable[bytes], max_key: int, max_value: int, max_line: int
+) -> list[Event]:
+    """The events of a memcache client's bytes, up to the first that makes the connection useless."""
+    framer = framing.Framer(max_key, max_value, max_line)
+    events: list[Event] = []
+    rest, need, skip = b"", 0, 0
+    for piece in pieces:
+        rest += piece
+        if skip:
+            skipped = min(skip, len(rest))
+            rest, skip = rest[skipped:], skip - skipped
+        if skip or len(rest) < need:
+            continue
+        start, need = 0, 0
+        try:
+            while start < len(rest):
+                end = framer.scan(rest, start)
+                if end < 0:
+                    need = framer.need
+                    break
+                events.append(_memcache_event(framer, rest, start, end))
+                start = end + framer.swallow
+                if start > len(rest):
+                    start, skip = len(rest), start - len(rest)
+        except ClientError as fault:
+            assert fault.fatal
+            return [*events, ("error", str(fault))]
+        rest = rest[start:]
+    return [*events, ("rest", rest, skip)]
+
+
+def _memcache_event(framer: Any, buf: bytes, start: int, end: int) -> Event:
+    assert start < end <= len(buf)
+    assert start <= framer.args <= framer.text_end < framer.line_end <= end
+    sent = None if framer.error is not None else framer.request(buf, start, end)
+    found = (framer.error, framer.noreply, framer.several, framer.swallow, framer.quiet, sent)
+    return ("request", framer.command.name, *found)

@@ -1,0 +1,1 @@
+"""Proofs that take minutes: fuzzing, verified requests before sick nodes, reloads under load; the suite has shares."""
