@@ -161,7 +161,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("limits", "max_pipeline", Integer(1, 1_000_000), 1024,
             "requests of one client that are under way at once; further ones wait unread, none is refused"),
     Setting("limits", "max_clients", Integer(1, 1_000_000), 8192,
-            "connections of the instance in one worker; further ones are refused with an error"),
+            "connections of the instance in one worker; further ones are told so and closed"),
     Setting("limits", "max_line_bytes", Size(512, 512 * MIB), ByProtocol({"redis": "64KB", "memcache": "1MB"}),
             "the longest line: an inline command of redis, the first line of a memcache request"),
     Setting("limits", "idle_timeout_s", Seconds(0, 365 * DAY_S), 0,

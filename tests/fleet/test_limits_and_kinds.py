@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import pytest
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from tests.kit.fleet import Fleet
 from tests.kit.ports import free_port
@@ -49,7 +51,7 @@ def serve(start_fleet: Callable[[str], Fleet], redis_nodes: list[Running]) -> Ca
 
 def test_a_client_ends_when_its_instance_becomes_another_kind(serve: Callable[..., tuple[Fleet, int]]) -> None:
     fleet, port = serve()
-    old = redis.Redis(port=port, db=3, protocol=2, single_connection_client=True, retry=None)
+    old = redis.Redis(port=port, db=3, protocol=2, single_connection_client=True, retry=Retry(NoBackoff(), 0))
     old.set("k", "v")
     fleet.write((HEAD + SQLITE).format(port=port))
     assert fleet.reload().accepted
@@ -74,7 +76,11 @@ def test_a_client_too_many_is_told_so(serve: Callable[..., tuple[Fleet, int]]) -
 def test_a_key_that_is_too_long_is_refused_and_the_rest_goes_on(serve: Callable[..., tuple[Fleet, int]]) -> None:
     _, port = serve("max_key_bytes = 5")
     pipe = redis.Redis(port=port, protocol=2).pipeline(transaction=False)
-    pipe.set("12345", 1).set("123456", 1).mget("1", "123456").sinter("{a}1234", "{a}2").get("12345")
+    pipe.set("12345", 1)
+    pipe.set("123456", 1)
+    pipe.mget("1", "123456")
+    pipe.sinter("{a}1234", "{a}2")
+    pipe.get("12345")
     answers = pipe.execute(raise_on_error=False)
     assert [str(answer) for answer in answers[1:4]] == ["a key is longer than limits.max_key_bytes (5)"] * 3
     assert (answers[0], answers[4]) == (True, b"1")
@@ -96,7 +102,7 @@ def test_databases_of_a_level_are_counted_from_its_own_first(
     client.set("{k}1", "v")
     client.set("{k}2", "w")
     assert client.move("{k}1", 2)
-    assert client.copy("{k}2", "{k}3", destination_db=2)
+    assert client.copy("{k}2", "{k}3", destination_db="2")
     assert redis.Redis(port=port, db=2, protocol=2).mget("{k}1", "{k}3") == [b"v", b"w"]
     found = [redis.Redis(port=node.port, db=6, protocol=2).dbsize() for node in redis_nodes[:2]]
     assert sorted(found) == [0, 2]
