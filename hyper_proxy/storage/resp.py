@@ -33,6 +33,20 @@ def _number(p: cython.p_uchar, i: cython.Py_ssize_t, end: cython.Py_ssize_t) -> 
     return value
 
 
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _line_end(p: cython.p_uchar, i: cython.Py_ssize_t, n: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """The index of the next LF; n or more when there is none. Lines are short: compiled, a call would cost more."""
+    if cython.compiled:
+        while i < n and p[i] != 10:
+            i += 1
+        return i
+    else:
+        end: int = p.find(b"\n", i, n)
+        return end if end >= 0 else n
+
+
 @cython.cclass
 class RespParser(ReplyParser):
     """Cuts redis replies. `open` counts the values that the unfinished reply still lacks."""
@@ -48,9 +62,7 @@ class RespParser(ReplyParser):
         self.position = 0
         self.open = 0
         while left:
-            e = i + 1
-            while e < n and p[e] != 10:
-                e += 1
+            e = _line_end(p, i + 1, n)
             if e >= n:
                 if e - i > MAX_LINE_BYTES:
                     raise ReplyError("a line has no end")
