@@ -65,7 +65,8 @@ def test_a_client_ends_when_its_instance_becomes_another_kind(serve: Callable[..
 
 def test_a_client_too_many_is_told_so(serve: Callable[..., tuple[Fleet, int]]) -> None:
     fleet, port = serve("max_clients = 1")
-    with socket.create_connection(("127.0.0.1", port)) as first, socket.create_connection(("127.0.0.1", port)) as second:
+    place = ("127.0.0.1", port)
+    with socket.create_connection(place) as first, socket.create_connection(place) as second:
         assert second.recv(100) == b"-ERR max number of clients reached\r\n"
         assert second.recv(100) == b""
         first.sendall(b"PING\r\n")
@@ -79,7 +80,7 @@ def test_a_key_that_is_too_long_is_refused_and_the_rest_goes_on(serve: Callable[
     pipe.set("12345", 1)
     pipe.set("123456", 1)
     pipe.mget("1", "123456")
-    pipe.sinter("{a}1234", "{a}2")
+    pipe.sinter(["{a}1234", "{a}2"])
     pipe.get("12345")
     answers = pipe.execute(raise_on_error=False)
     assert [str(answer) for answer in answers[1:4]] == ["a key is longer than limits.max_key_bytes (5)"] * 3
