@@ -48,6 +48,8 @@ def hello(session: RedisSession, argv: list[bytes]) -> bytes:
     if asked.name is not None:
         session.name = asked.name
     if asked.resp:
+        if session.transaction is not None and asked.resp != session.resp:
+            session.transaction.follow(join_words([b"HELLO", b"%d" % asked.resp]))
         session.resp = asked.resp
         session.refresh()
     return handshake.hello_reply(session)
@@ -63,6 +65,8 @@ def select(session: RedisSession, argv: list[bytes]) -> bytes:
         raise wording.ErrorReply(wording.DB_RANGE)
     if db != session.db and session.storage.forwards:
         session.batch.ask(session.storage.lanes(db, session.resp, session.sequence)[0], join_words([b"PING"]))
+        if session.transaction is not None:
+            session.transaction.follow(join_words([b"SELECT", b"%d" % (session.storage.level.db + db)]))
     session.db = db
     session.refresh()
     return encode.OK

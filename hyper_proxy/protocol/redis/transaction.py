@@ -41,6 +41,7 @@ class Transaction:
         self.shard = -1
         self.lane: Lane | None = None
         self.opened = False  # MULTI was sent
+        self.altered = False  # the lane has another database or RESP version than it was borrowed with
         self.held: list[bytes] = []
 
     def takes(self, row: Command) -> bool:
@@ -66,6 +67,14 @@ class Transaction:
         self._pin(shards)
         self.session.refresh()
         return self.session.batch.ask(self.lane, join_words(argv))
+
+    def follow(self, request: bytes) -> None:
+        """The client changes its database or RESP version after WATCH: so does its lane. Raises BackendError."""
+        if self.begun:
+            raise wording.ErrorReply(wording.NOT_IN_MULTI)
+        if self.lane is not None:
+            self.altered = True
+            self.session.batch.ask(self.lane, request)
 
     def queue(self, row: Command, raw: bytes, argv: list[bytes]) -> bool:
         """One command between MULTI and EXEC."""
@@ -103,7 +112,10 @@ class Transaction:
         except BackendError:
             self.abandon()
             raise
-        self.storage.give_back(self.lane)
+        if self.altered:
+            self.lane.abandon()
+        else:
+            self.storage.give_back(self.lane)
         self._end()
         return reply
 

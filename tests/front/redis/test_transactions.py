@@ -86,6 +86,23 @@ TALKS = {
     "unwatch inside": ["MULTI", "UNWATCH", "SET {t}a 1", "EXEC"],
     "blocking inside": ["MULTI", "BLPOP {t}l 0", "RPUSH {t}l x", "BLPOP {t}l 0", "EXEC"],
     "multi-key inside": ["MULTI", "MSET {t}a 1 {t}b 2", "MGET {t}a {t}b {t}c", "DEL {t}a {t}b {t}c", "EXEC"],
+    "another database after WATCH": [
+        "SET {t}a 0",
+        "SELECT 1",
+        "SET {t}a 1",
+        "SELECT 0",
+        "WATCH {t}a",
+        "SELECT 1",
+        "MULTI",
+        "GET {t}a",
+        "EXEC",
+        "GET {t}a",
+        "SELECT 0",
+        "MULTI",
+        "GET {t}a",
+        "EXEC",
+    ],
+    "a conflict in another database": ["WATCH {t}a", "SELECT 1", "SET {t}a 1", "MULTI", "GET {t}a", "EXEC"],
     "twice": ["MULTI", "SET {t}a 1", "EXEC", "MULTI", "INCR {t}a", "EXEC", "INCR {t}a"],
     "script inside": ["MULTI", "EVAL return{KEYS[1],ARGV[1]} 1 {t}a x", "EXEC"],
     "reset": ["MULTI", "SET {t}a 1", "RESET", "GET {t}a", "EXEC"],
@@ -100,6 +117,22 @@ def test_conversations_are_those_of_one_server(proxy: Proxy, oracle: Running, na
         data += encode("DISCARD")
     assert converse(proxy.port, data) == converse(oracle.port, data)
     assert converse(proxy.port, data, 1) == converse(oracle.port, data)  # one request at a time
+
+
+def test_another_version_after_watch_holds_inside_the_transaction(proxy: Proxy) -> None:
+    connection = proxy.raw()
+    connection.redis(b"HSET", b"{t}h", b"a", b"1")
+    assert connection.redis(b"WATCH", b"{t}h") == b"+OK\r\n"
+    assert connection.redis(b"HELLO", b"3").startswith(b"%")
+    assert connection.redis(b"MULTI") == b"+OK\r\n"
+    assert connection.redis(b"HELLO", b"2") == b"-ERR Command not allowed inside a transaction\r\n"
+    assert connection.redis(b"DISCARD") == b"+OK\r\n"
+    assert connection.redis(b"WATCH", b"{t}h") == b"+OK\r\n"
+    assert connection.redis(b"HELLO", b"2").startswith(b"*")
+    assert connection.redis(b"HELLO", b"3").startswith(b"%")
+    assert connection.redis(b"MULTI") == b"+OK\r\n"
+    assert connection.redis(b"HGETALL", b"{t}h") == b"+QUEUED\r\n"
+    assert connection.redis(b"EXEC") == b"*1\r\n%1\r\n$1\r\na\r\n$1\r\n1\r\n"
 
 
 def test_a_client_that_leaves_inside_a_transaction_leaves_nothing(proxy: Proxy, redis_nodes: list[Running]) -> None:
