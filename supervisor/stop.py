@@ -19,7 +19,7 @@ GRACE_S = 0.5
 
 
 class Stopper:
-    """Stops the workers. `wanted` says that the end was asked for, `deadline` how."""
+    """Stops the workers. `mode` is "" until the end is asked for, then "draining" or "stopping"."""
 
     def __init__(self, loop: Loop, children: Children, current: Current, fleet: Fleet) -> None:
         self._loop = loop
