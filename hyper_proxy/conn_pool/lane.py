@@ -115,10 +115,6 @@ class Lane:
             self.scheduled = True
             self.loop.run_callback(self.flush_callback)
 
-    def is_full(self) -> bool:
-        """Should the caller `wait_for_room` before it submits more?"""
-        return self.pending_bytes > self.max_pending_bytes
-
     def wait_for_room(self) -> BackendError | None:
         """Wait until the server has taken what is pending, at most the queue deadline; None, or the BackendError."""
         event = Event()
@@ -262,6 +258,8 @@ class Lane:
             # One answer too many: nobody can say which belongs to which question, so none is passed on.
             self._lost("protocol", "it sent more answers than it was asked for", True)
             return
+        if self.fresh:
+            self.node.proved()
         self.measure(count, at)
         self.deliver(replies)
         if self.fresh:

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from gevent import socket
 
+from hyper_proxy.common import log
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import Backoff, Level, Server
 from hyper_proxy.conn_pool.dns import Name, UnknownName
@@ -19,6 +20,7 @@ from hyper_proxy.conn_pool.lane import Lane
 from hyper_proxy.conn_pool.replies import ReplyError, ReplyParser
 from hyper_proxy.stats.histogram import Histogram
 
+HEARD_BYTES = 40  # of what a server said instead of an answer are shown
 TOO_MUCH = "the server sent more answers than it was asked for"
 
 
@@ -132,29 +134,39 @@ class Node:
         return None
 
     def connect(self, greeting: Greeting) -> socket.socket:
-        """A connected, greeted, non-blocking socket, within the connect deadline. Raises BackendError."""
-        deadline = monotonic() + self.connect_s
+        """A connected, greeted, non-blocking socket. Raises BackendError.
+
+        The greeting has the read deadline, all of it together: it is made of questions, as any request is.
+        """
         try:
-            sock = self._dial(deadline)
+            sock = self._dial(monotonic() + self.connect_s)
         except OSError as error:
             self.name.doubt()
             raise self._put_off(self.pause, _kind(error), f"no connection: {error.strerror or error}") from error
-        conversation = _Conversation(sock, self.parser(), deadline)
+        conversation = _Conversation(sock, self.parser(), monotonic() + self.read_s)
         try:
             greeting.greet(conversation.ask)
             conversation.end()
         except ReplyError as error:
             sock.close()
             pause = self.refusals.setdefault(greeting, Pause(self.backoff))
-            raise self._put_off(pause, "protocol", f"greeting failed: {error}") from error
+            heard = f" (it sent {conversation.heard[:HEARD_BYTES]!r})" if conversation.heard else ""
+            raise self._put_off(pause, "protocol", f"greeting failed: {error}{heard}") from error
         except OSError as error:
             sock.close()
-            kind = "timeout" if isinstance(error, TimeoutError) else "reset"
-            raise self._put_off(self.pause, kind, f"greeting failed: {error.strerror or error}") from error
-        self.pause = Pause(self.backoff)
+            if isinstance(error, TimeoutError):
+                detail = f"connected, but it did not answer within {round(self.read_s * 1000)} ms"
+                raise self._put_off(self.pause, "timeout", detail) from error
+            raise self._put_off(self.pause, "reset", f"greeting failed: {error.strerror or error}") from error
         self.refusals.pop(greeting, None)
         self.retired.connects += 1
         return sock
+
+    def proved(self) -> None:
+        """A new connection has answered its first request: only now is it known that the server is well."""
+        if self.pause.failures:
+            log.info("node.up", instance=self.instance, node=self.label, address=self.server.address)
+            self.pause = Pause(self.backoff)
 
     def lost(self, kind: str, detail: str, blame: bool) -> BackendError:
         """A connection has ended; with `blame` the server is given a pause before the next one."""
@@ -188,6 +200,9 @@ class Node:
         return sock
 
     def _put_off(self, pause: Pause, kind: str, detail: str) -> BackendError:
+        if not pause.failures:
+            where = {"instance": self.instance, "node": self.label, "address": self.server.address}
+            log.warning("node.down", **where, kind=kind, why=detail)
         pause.lengthen(detail)
         return self.error(kind, detail)
 
@@ -204,10 +219,23 @@ def _connected(family: int, address: object, deadline: float) -> socket.socket:
     try:
         sock.settimeout(_left(deadline))
         sock.connect(address)
+    except TimeoutError:
+        if not _is_connected(sock):
+            sock.close()
+            raise
     except OSError:
         sock.close()
         raise
     return sock
+
+
+def _is_connected(sock: socket.socket) -> bool:
+    """A last look: was it the worker itself that had no time?"""
+    try:
+        sock.getpeername()
+    except OSError:
+        return False
+    return True
 
 
 def _left(deadline: float) -> float:
@@ -224,21 +252,34 @@ class _Conversation:
         self.sock = sock
         self.parser = parser
         self.deadline = deadline
+        self.heard = b""  # the last that it said
 
     def ask(self, request: bytes) -> bytes:
         """The one answer."""
         self.sock.settimeout(_left(self.deadline))
         self.sock.sendall(request)
         while True:
-            self.sock.settimeout(_left(self.deadline))
-            data = self.sock.recv(65536)
+            data = self._receive()
             if not data:
                 raise ReplyError("the server closed the connection")
+            self.heard = data
             replies = self.parser.feed(data)
             if len(replies) > 1 or (replies and not self.parser.is_clean):
                 raise ReplyError(TOO_MUCH)
             if replies:
                 return replies[0]
+
+    def _receive(self) -> bytes:
+        try:
+            self.sock.settimeout(_left(self.deadline))
+            return self.sock.recv(65536)  # type: ignore[no-any-return]
+        except TimeoutError:
+            # A last look: was it the worker itself that had no time?
+            self.sock.settimeout(0.0)
+            try:
+                return self.sock.recv(65536)  # type: ignore[no-any-return]
+            except BlockingIOError:
+                raise TimeoutError("timed out") from None
 
     def end(self) -> None:
         """The socket is non-blocking from now on; whatever the server has said meanwhile, nobody has asked for."""

@@ -20,6 +20,7 @@ cdef class Client:
     cdef double write_s
     cdef public object express
     cdef bint busy
+    cdef bint leaving
     cdef bytes data
     cdef bytes unsent
     cdef object turn

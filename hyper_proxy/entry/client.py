@@ -43,6 +43,7 @@ class Client:
     reading: cython.bint
     arrived: cython.bint
     busy: cython.bint  # an express batch is under way
+    leaving: cython.bint  # it ends when what it waits for is answered
     express: Callable[[bytes], bool] | None  # the session's take_express
     on_hang_up: Callable[[], None] | None  # called when the client goes away while its request is being answered
     data: bytes | None
@@ -69,6 +70,7 @@ class Client:
         self.express = None
         self.data = None
         self.unsent = None
+        self.leaving = False
         self.on_hang_up = None
         self.turn = None
         hub = get_hub()
@@ -155,6 +157,9 @@ class Client:
     def read(self) -> bytes:
         """Wait for bytes; b"" when the client is gone. While it waits, express batches may pass."""
         data: bytes | None
+        if self.leaving:
+            self.leaving = False
+            self._shut(SHUT_RD)
         while True:
             if self.arrived:
                 self.arrived = False
@@ -212,8 +217,14 @@ class Client:
             done += send(self.fd, data, done)
 
     def leave(self) -> None:
-        """End the connection between two requests: what has come is still answered, then the reader sees the end."""
-        self._shut(SHUT_RD)
+        """End the connection between two requests: what has come is still answered, then the reader sees the end.
+
+        A request that waits for other clients would take the end for that of its client: it is let finish first.
+        """
+        if self.on_hang_up is None:
+            self._shut(SHUT_RD)
+        else:
+            self.leaving = True
 
     def hang_up(self) -> None:
         """End the connection now."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 import redis
@@ -12,7 +13,7 @@ from redis.retry import Retry
 
 from tests.kit.fleet import Fleet
 from tests.kit.ports import free_port
-from tests.kit.servers import Running
+from tests.kit.servers import Running, redis_server
 from tests.kit.wait import wait_for
 
 HEAD = """
@@ -123,3 +124,37 @@ def test_nothing_is_popped_for_a_client_that_left_behind_a_pipeline(serve: Calla
     wait_for(lambda: fleet.stats()["instances"]["user"]["clients"] == 0, "the client is gone")
     client.rpush("list", "kept")
     assert client.lrange("list", 0, -1) == [b"kept"]
+
+
+def test_the_log_tells_when_a_node_fails_and_when_it_is_back(
+    serve: Callable[..., tuple[Fleet, int]], own: Callable[[Running], Running], start_fleet: Callable[[str], Fleet]
+) -> None:
+    node = own(redis_server())
+    port = free_port()
+    fleet = start_fleet((HEAD + REDIS).format(port=port, a=node.port, b=node.port, db=0).replace(f', "127.0.0.1:{node.port} b"', ""))
+    client = redis.Redis(port=port, protocol=2)
+    client.set("k", "v")
+    node.kill()
+    for _ in range(50):
+        with pytest.raises(redis.ResponseError):
+            client.get("k")
+    assert fleet.read_log().count("node.down instance=user node=a") == 1
+    node.start()
+    wait_for(lambda: _answers(client), "the node is back")
+    fleet.wait_log("node.up instance=user node=a")
+
+
+def _answers(client: redis.Redis) -> bool:
+    with suppress(redis.ResponseError):
+        client.get("k")
+        return True
+    return False
+
+
+def test_a_blocked_client_is_not_cut_by_a_drain(serve: Callable[..., tuple[Fleet, int]]) -> None:
+    fleet, port = serve()
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(b"BLPOP list 0.5\r\n")
+        wait_for(lambda: fleet.stats()["instances"]["user"]["in_flight"] == 1, "BLPOP waits")
+        fleet.process.terminate()
+        assert client.makefile("rb").read() == b"*-1\r\n"
