@@ -63,7 +63,7 @@ def format_address(host: str, port: int, path: str) -> str:
 class Timeout:
     """Deadlines towards one server, in milliseconds, each counted apart.
 
-    connect_ms  to open a connection, AUTH and SELECT included
+    connect_ms  to open a connection; AUTH and SELECT then have read_ms
     read_ms     from the moment a request was sent; only this one counts against the server
     queue_ms    that a request may wait in the proxy before it is sent
     """

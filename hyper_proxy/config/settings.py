@@ -201,7 +201,7 @@ SETTINGS: tuple[Setting, ...] = (
             "the rule by which the database of a key is found; a lushan level must have one", only=("lushan",)),
 
     Setting("timeout", "connect_ms", _MS, 50,
-            "to open a connection, AUTH and SELECT included", only=NETWORK),
+            "to open a connection; AUTH and SELECT then have read_ms", only=NETWORK),
     Setting("timeout", "read_ms", _MS, 200,
             "from sending a request to its answer; only this one counts against the server. For sqlite: that another "
             "process may hold the file"),

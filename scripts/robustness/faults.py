@@ -60,7 +60,7 @@ def main() -> int:
     print(
         f"wrong replies: {len(outcome.wrong)}, lost connections: {len(outcome.failures)}, workers restarted: {restarts}"
     )
-    for line in [*outcome.wrong, *map(repr, outcome.failures)][:10]:
+    for line in [*outcome.wrong, *(f"{type(fault).__name__}: {fault}" for fault in outcome.failures)][:10]:
         print(f"  {line}")
     return 1 if outcome.wrong or outcome.failures or restarts else 0
 

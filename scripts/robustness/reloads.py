@@ -95,7 +95,7 @@ def main() -> int:
     seconds = round(time.monotonic() - began)
     print(f"{chosen.reloads} reloads in {seconds} s, {chosen.clients} clients: generation {generation}")
     print(f"requests: {2 * crowd.done}, failed: {len(crowd.failures)}, verdicts that were wrong: {len(faults)}")
-    for line in [*faults, *map(repr, crowd.failures)][:10]:
+    for line in [*faults, *(f"{type(fault).__name__}: {fault}" for fault in crowd.failures)][:10]:
         print(f"  {line}")
     return 1 if faults or crowd.failures else 0
 

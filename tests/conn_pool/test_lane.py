@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from contextlib import suppress
 from time import monotonic
+from typing import Any
 
 import gevent
 import pytest
@@ -25,6 +26,11 @@ def fault(reply: object) -> BackendError:
     return reply
 
 
+def full(lane: Any) -> bool:
+    """Must whoever wants to send wait?"""
+    return bool(lane.pending_bytes > lane.max_pending_bytes)
+
+
 @pytest.mark.parametrize("behaviour", ["good", "slow", "bytewise"])
 def test_replies_match_their_requests(pool: Pool, node: Node, fake: FakeServer, behaviour: str) -> None:
     fake.behave(behaviour)
@@ -33,10 +39,6 @@ def test_replies_match_their_requests(pool: Pool, node: Node, fake: FakeServer, 
     assert pool.get(lane, *keys) == [value(key) for key in keys]
     assert fake.accepted == 1
     assert (lane.sent, lane.answered, lane.in_flight, lane.pending_bytes) == (len(keys), len(keys), 0, 0)
-
-
-def full(lane: Any) -> bool:
-    return bool(lane.pending_bytes > lane.max_pending_bytes)
 
 
 def test_many_callers_share_one_connection(pool: Pool, node: Node, fake: FakeServer) -> None:
@@ -172,7 +174,7 @@ def test_a_server_that_never_accepts_is_given_up_at_the_connect_deadline(pool: P
             crowd[-1].setblocking(False)
             with suppress(BlockingIOError):
                 crowd[-1].connect(listener.getsockname())
-        node = node_for(Server("127.0.0.1", listener.getsockname()[1]), pool, Timeout(150, 5000, 5000))
+        node = node_for(Server("127.0.0.1", listener.getsockname()[1]), pool, Timeout(150, 150, 5000))
         with gevent.Timeout(3):
             error = fault(pool.get(pool.open(node), "a")[0])
         assert error.kind == "timeout"

@@ -113,10 +113,10 @@ class Transaction:
             self.abandon()
             raise
         if self.altered:
-            self.lane.abandon()
+            self.abandon()
         else:
             self.storage.give_back(self.lane)
-        self._end()
+            self._end()
         return reply
 
     def abandon(self) -> None:
