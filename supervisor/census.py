@@ -103,10 +103,10 @@ class Census:
         pull.timer.cancel()
         pull.done(sorted(pull.waiting))
 
-    def _bury(self, slot: Slot) -> None:
-        if slot.snapshot:
+    def _bury(self, slot: Slot, snapshot: Snapshot) -> None:
+        if snapshot:
             # Counters live on, gauges (clients, queues) die with the worker.
-            self.retired = merge([self.retired, retire(slot.snapshot)])
+            self.retired = merge([self.retired, retire(snapshot)])
         for number in list(self._pulls):
             if slot.index in self._pulls[number].waiting:
                 self._answered(number, slot)

@@ -9,6 +9,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from typing import Any
 
 from hyper_proxy.common import log
 from hyper_proxy.common.birth import Birth, BornListener
@@ -38,8 +39,8 @@ Route = Callable[[Slot, Message], None]
 
 
 class Fleet:
-    """All slots. Each of `on_death` is called with the slot whose worker ended, before that is noted; `serving` is
-    True once any worker was ready."""
+    """All slots. Each of `on_death` is called with the slot whose worker has ended, and with its last snapshot, which
+    the slot does not have any more; `serving` is True once any worker was ready."""
 
     def __init__(self, loop: Loop, children: Children, current: Current, enter: EnterWorker, shed: Shed) -> None:
         self._loop = loop
@@ -51,7 +52,7 @@ class Fleet:
         self.slots = [Slot(index, cell) for index, cell in enumerate(segment.cells)]
         self.serving = False
         self.stopping = False
-        self.on_death: list[Callable[[Slot], None]] = []
+        self.on_death: list[Callable[[Slot, dict[str, Any]], None]] = []
         self.routes: dict[str, Route] = {"hello": self._hello, "ready": self._ready, "failed": self._failed}
 
     def start(self) -> None:
@@ -160,10 +161,8 @@ class Fleet:
     def _gone(self, slot: Slot, status: int) -> None:
         if slot.pipe is not None:
             slot.pipe.finish()
-        pid, cause = slot.pid, explain_exit(status)
+        pid, cause, snapshot = slot.pid, explain_exit(status), slot.snapshot
         booting, expected = slot.state is SlotState.BOOTING, slot.state is SlotState.DRAINING and status == 0
-        for call in self.on_death:
-            call(slot)
         delay_s = slot.note_death(cause)
         if booting and not slot.boot_error:
             slot.boot_error = cause
@@ -174,3 +173,5 @@ class Fleet:
         report = log.info if expected or self.stopping else log.error
         detail = {"error": slot.boot_error} if booting else {}
         report("worker.ended", slot=slot.index, worker=pid, cause=cause, **detail)
+        for call in self.on_death:
+            call(slot, snapshot)

@@ -14,6 +14,7 @@ import pickle
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from hyper_proxy.common import log
 from hyper_proxy.common.frames import Message
@@ -185,7 +186,7 @@ class Reloader:
             transaction.waiting.discard(slot.index)
             self._advance()
 
-    def _missing(self, slot: Slot) -> None:
+    def _missing(self, slot: Slot, _snapshot: dict[str, Any]) -> None:
         if self._transaction is not None:
             self._transaction.waiting.discard(slot.index)
             self._transaction.agreed.discard(slot.index)

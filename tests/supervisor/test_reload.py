@@ -166,6 +166,8 @@ def test_a_worker_that_dies_while_asked_does_not_stop_the_reload(start_standin: 
     wait_for(lambda: fleet.stats()["config"]["generation"] == 2, "generation 2")
     wait_for(lambda: generations(fleet) == {2}, "the successor has it too")
     wait_for(lambda: {ask(fleet.port)[2] for _ in range(20)} == {"8"}, "all serve it")
+    wait_for(lambda: fleet.log_contains("reload.done"), "the verdict")
+    assert not fleet.log_contains("worker.killed")
 
 
 @pytest.mark.timeout(20)
