@@ -64,7 +64,7 @@ class Attendant:
             return self._enter(theirs.detach(), admin.sockets[0].detach(), admin.listen.host)
 
         try:
-            self.pid = self._children.fork(shed, live, self._gone)
+            self.pid = self._children.fork("sidecar starting", shed, live, self._gone)
         except OSError:
             ours.close()
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from hyper_proxy.config.model import Config
+from hyper_proxy.config.model import Config, Instance
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,25 @@ def cold_changes(old: Config, new: Config) -> list[tuple[tuple[str, str], str]]:
     ]
 
 
+PLACEMENT = ("storage", "servers", "hash", "distribution", "hash_tag", "db", "lushan_db")
+"""The settings of a level that decide where a key is looked for."""
+
+
+def placement_changes(old: Config, new: Config) -> list[str]:
+    """The names of the instances, of those that stay, whose keys may be looked for elsewhere from now on."""
+    before = {instance.name: _placement(instance) for instance in old.instances}
+    return [one.name for one in new.instances if before.get(one.name, _placement(one)) != _placement(one)]
+
+
+def _placement(instance: Instance) -> list[list[object]]:
+    return [[getattr(level, name) for name in PLACEMENT] for level in instance.levels]
+
+
+def placement_warning(name: str) -> str:
+    """What an operator must know before keys seem to be lost."""
+    return f"placement of keys changed in instance '{name}': keys may now be looked for on other servers"
+
+
 _OTHERS = ("drain_timeout_s", "prepare_timeout_s", "log")
 
 
@@ -62,6 +81,7 @@ def summary(old: Config, new: Config) -> str:
     listeners = _counts("listener", 0, len(places[1] - places[0]), len(places[0] - places[1]))
     others = [name for name in _OTHERS if getattr(old, name) != getattr(new, name)]
     tail = [f"{', '.join(others)} changed"] if others else []
+    tail += [placement_warning(name) for name in placement_changes(old, new)]
     return "; ".join([parts or "instances unchanged", listeners or "listeners unchanged", *tail])
 
 

@@ -16,9 +16,9 @@ class Children:
     def __init__(self) -> None:
         self._on_exit: dict[int, Callable[[int], None]] = {}
 
-    def fork(self, shed: Callable[[], None], body: Callable[[], int], on_exit: Callable[[int], None]) -> int:
+    def fork(self, name: str, shed: Callable[[], None], body: Callable[[], int], on_exit: Callable[[int], None]) -> int:
         """Forks (see fork_child); on_exit(status) is called from `reap` with the wait status. Raises OSError."""
-        pid = fork_child(shed, body)
+        pid = fork_child(name, shed, body)
         self._on_exit[pid] = on_exit
         return pid
 

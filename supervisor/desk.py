@@ -27,21 +27,27 @@ class Desk:
         self._reloader = reloader
         self._stopper = stopper
         self._started_at_s = time.monotonic()
+        path = current.config.path
+        self._file = os.path.abspath(path) if path else ""
         self.verbs: dict[str, Verb] = {
             "status": lambda answer: answer(self.status()),
             "stats": self._stats,
             "config": lambda answer: answer(self.config()),
-            "reload": lambda answer: reloader.request(lambda result: answer(result.report())),
+            "reload": lambda answer: reloader.request(lambda result: answer(result.report() | self.identity())),
             "drain": lambda answer: self._order(answer, stopper.drain),
             "stop": lambda answer: self._order(answer, stopper.fast),
         }
+
+    def identity(self) -> dict[str, Any]:
+        """Which fleet this is: several may run on a machine, and the default address is that of one of them."""
+        return {"fleet": {"file": self._file, "master": os.getpid()}}
 
     def status(self) -> dict[str, Any]:
         """The state of the fleet and what configuration it runs: everything but counters."""
         workers = self._census.workers()
         ready = any(row["state"] == SlotState.READY.value for row in workers)
         state = self._stopper.mode or ("running" if ready else "degraded")
-        return {
+        return self.identity() | {
             "master": {
                 "pid": os.getpid(),
                 "uptime_s": round(time.monotonic() - self._started_at_s, 3),
@@ -59,7 +65,7 @@ class Desk:
 
     def config(self) -> dict[str, Any]:
         """The configuration in force as JSON; what is secret is masked."""
-        return {"generation": self._current.generation, "config": _plain(self._current.config)}
+        return self.identity() | {"generation": self._current.generation, "config": _plain(self._current.config)}
 
     def _stats(self, answer: Answer) -> None:
         def pulled(silent: list[int]) -> None:

@@ -109,7 +109,8 @@ class Fleet:
             return self._enter(birth, config)
 
         try:
-            pid = self._children.fork(shed, live, lambda status: self._gone(slot, status))
+            name = f"worker {slot.index} gen {generation} starting"
+            pid = self._children.fork(name, shed, live, lambda status: self._gone(slot, status))
         except OSError:
             ours.close()
             raise
@@ -171,7 +172,8 @@ class Fleet:
         else:
             self._loop.later(delay_s, lambda: self._respawn(slot))
         report = log.info if expected or self.stopping else log.error
-        detail = {"error": slot.boot_error} if booting else {}
+        # Before any worker has served, all are likely to fail alike, and the master says why, once, as it gives up.
+        detail = {"error": slot.boot_error} if booting and self.serving else {}
         report("worker.ended", slot=slot.index, worker=pid, cause=cause, **detail)
         for call in self.on_death:
             call(slot, snapshot)

@@ -11,15 +11,17 @@ pipes   ──►            Stopper               drain, fast
 from __future__ import annotations
 
 import gc
+import os
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import setproctitle
 
 from hyper_proxy.common import log
+from hyper_proxy.common.errors import Finding
 from hyper_proxy.config.model import Config
 from supervisor import logs
 from supervisor.attendant import Attendant, EnterSidecar
@@ -50,15 +52,27 @@ class Crew:
     sidecar: EnterSidecar
 
 
-def run(config: Config, digest: str, crew: Crew) -> int:
-    """Serves until told to stop; returns the exit code of the process."""
+def run(config: Config, digest: str, crew: Crew, findings: Sequence[Finding] = ()) -> int:
+    """Serves until told to stop; returns the exit code of the process. `findings` are the warnings of the file."""
     try:
         logs.apply_first(config.log)
+        for finding in findings:
+            log.warning("config.warning", finding=finding)
+            if config.log.file:  # who starts it by hand reads it here
+                sys.stderr.write(f"{finding}\n")
         current = open_listeners(config, digest)
     except (ListenError, logs.LogError) as error:
-        sys.stderr.write(f"hyper-proxy: {error}\n")
+        hint = f" in {config.path}" if config.path else " in a configuration of your own: -c FILE"
+        give_up(f"{error}{hint}")
         return EXIT_OS
     return Master(current, crew).run()
+
+
+def give_up(text: str) -> None:
+    """Says why the fleet does not start: to whoever started it, and in the log if that goes elsewhere."""
+    sys.stderr.write(f"hyper-proxy: {text}\n")
+    if log.sink().file.path:
+        log.error("master.failed", error=text)
 
 
 def open_listeners(config: Config, digest: str) -> Current:
@@ -106,16 +120,27 @@ class Master:
             self._fleet.start()
             self._attendant.start()
         except OSError as error:
-            sys.stderr.write(f"hyper-proxy: cannot start a process: {error}\n")
+            give_up(f"cannot start a process: {error}")
             self._stopper.fast()
             self._finish()
             return EXIT_OS
-        log.info("master.started", generation=self._current.generation, workers=len(self._fleet.slots))
+        self._announce()
         self._roller.run(self._loop)
         code = self._watch()
         self._finish()
         log.info("master.ended", code=code)
         return code
+
+    def _announce(self) -> None:
+        """What runs, and where: without a file nobody has chosen it."""
+        config = self._current.config
+        files = [server.file for instance in config.instances for level in instance.levels for server in level.servers]
+        what = {"file": config.path} if config.path else {"file": "embedded default", "data": os.path.dirname(files[0])}
+        log.info("master.started", **what, generation=self._current.generation, workers=len(self._fleet.slots))
+        for instance in config.instances:
+            addresses = ",".join(listen.address for listen in instance.listen)
+            log.info("instance.listening", instance=instance.name, protocol=instance.protocol, addresses=addresses)
+        log.info("sidecar.listening", address=config.admin.address)
 
     def _watch(self) -> int:
         while not self._stopper.done:
@@ -123,7 +148,7 @@ class Master:
             if not self._fleet.serving and not self._stopper.mode:
                 error = self._start_failure()
                 if error:
-                    sys.stderr.write(f"hyper-proxy: no worker could start: {error}\n")
+                    give_up(f"no worker could start: {error}")
                     self._stopper.fast()
                     return EXIT_NO_WORKER
         return EXIT_OK

@@ -31,6 +31,7 @@ from supervisor.verdict import Verdict
 
 # A commit is one assignment in the worker; one that has not answered by then hangs and is replaced.
 COMMIT_TIMEOUT_S = 3.0
+STOPPING = "the fleet is stopping"
 
 Reply = Callable[[Verdict], None]
 
@@ -86,6 +87,9 @@ class Reloader:
             return
         self._busy = True
         self._replies = replies
+        if self._fleet.stopping:
+            self._finish(verdict.refused(self._current.generation, STOPPING))
+            return
         path = self._current.config.path
         if not path:
             self._finish(verdict.accepted(self._current.generation, "the embedded default has no file to reload"))
@@ -104,9 +108,9 @@ class Reloader:
 
     def _judged(self, judgement: Judgement) -> None:
         generation, path = self._current.generation, self._current.config.path
-        for finding in judgement.findings:
-            if finding.level == "warning" and judgement.config is not None:
-                log.warning("config.warning", finding=finding)
+        if judgement.config is not None:
+            for warning in verdict.warnings_of(judgement.findings):
+                log.warning("config.warning", finding=warning)
         if judgement.crash:
             self._finish(verdict.refused(generation, judgement.crash, file=path))
         elif judgement.unchanged:
@@ -118,7 +122,7 @@ class Reloader:
             first = judgement.cold[0]
             self._finish(verdict.refused(generation, text, file=path, line=first.line, key=first.key))
         elif self._fleet.stopping:
-            self._finish(verdict.refused(generation, "the fleet is stopping"))
+            self._finish(verdict.refused(generation, STOPPING))
         else:
             self._prepare(judgement.config, judgement)
 
@@ -218,6 +222,8 @@ class Reloader:
         """From here on every newborn worker has the new configuration."""
         current, judgement = self._current, transaction.judgement
         transaction.summary = change.summary(current.config, transaction.config)
+        for name in change.placement_changes(current.config, transaction.config):
+            log.warning("config.placement_changed", instance=name, meaning=change.placement_warning(name))
         addresses = wanted(transaction.config).keys()
         listeners = current.listeners | transaction.added
         for address in listeners.keys() - addresses:
@@ -230,7 +236,8 @@ class Reloader:
     def _conclude(self, transaction: _Transaction) -> None:
         _cancel(transaction.timer)
         self._transaction = None
-        self._finish(verdict.accepted(self._current.generation, transaction.summary))
+        warnings = verdict.warnings_of(transaction.judgement.findings)
+        self._finish(verdict.accepted(self._current.generation, transaction.summary, warnings))
 
     def _expired(self) -> None:
         transaction = self._transaction

@@ -9,14 +9,18 @@ import sys
 import traceback
 from collections.abc import Callable
 
+import setproctitle
+
 from supervisor import signals
 
 EXIT_FAILED = 1
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
-def fork_child(shed: Callable[[], None], body: Callable[[], int]) -> int:
+def fork_child(name: str, shed: Callable[[], None], body: Callable[[], int]) -> int:
     """Forks a child that calls shed (closes what it must not keep), then body, and exits with body's result.
+
+    `name` is what ps shows of it from its first moment on: it must not pass for a second master.
 
     Returns the child's pid in the master; never returns in the child. Raises OSError when the system has no process
     left. Signals are held back around the fork, so that none meets the master's handlers in the child.
@@ -28,16 +32,19 @@ def fork_child(shed: Callable[[], None], body: Callable[[], int]) -> int:
     try:
         pid = os.fork()
         if pid == 0:
-            _live(master, shed, body, held)
+            _live(name, master, shed, body, held)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
     return pid
 
 
-def _live(master: int, shed: Callable[[], None], body: Callable[[], int], held: set[signal.Signals | int]) -> None:
+def _live(
+    name: str, master: int, shed: Callable[[], None], body: Callable[[], int], held: set[signal.Signals | int]
+) -> None:
     """The child's whole life. os._exit leaves out the master's clean-up, which is below this frame on the stack."""
     code = EXIT_FAILED
     try:
+        setproctitle.setproctitle(f"hyper-proxy: {name}")
         die_with(master)
         signals.reset_in_child()
         signal.pthread_sigmask(signal.SIG_SETMASK, held)

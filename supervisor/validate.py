@@ -102,7 +102,7 @@ class Validation:
             return 0
 
         try:
-            pid = self._children.fork(shed, body, self._ended)
+            pid = self._children.fork("reading the configuration", shed, body, self._ended)
         except OSError:
             os.close(self._output)
             raise

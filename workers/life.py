@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import faulthandler
 import os
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -21,8 +20,10 @@ from gevent.event import AsyncResult
 
 from hyper_proxy.common import log
 from hyper_proxy.common.birth import Birth
+from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.common.frames import Message
 from hyper_proxy.config.model import Config
+from workers.fault import in_words
 from workers.heartbeat import Heartbeat
 from workers.log_writer import QueueSink
 from workers.pipe import MasterPipe
@@ -55,7 +56,10 @@ class Life:
         self._spawn(self._sink.write_all)
         self._spawn(self._pipe.write_all)
         self._pipe.send({"type": "hello", "slot": self._birth.slot, "pid": os.getpid(), "generation": self._generation})
-        engine, switch = self._boot(build)
+        booted = self._boot(build)
+        if booted is None:
+            return EXIT_FAILED
+        engine, switch = booted
         self._serve(engine, switch)
         code = self._end.get()
         self._show_state("ending")
@@ -64,19 +68,25 @@ class Life:
         self._sink.flush(FAREWELL_S)
         return int(code)
 
-    def _boot(self, build: BuildEngine) -> tuple[EnginePort, Switch]:
-        """Builds the engine and serves; tells the master why when that fails, and lets the error end the process."""
+    def _boot(self, build: BuildEngine) -> tuple[EnginePort, Switch] | None:
+        """Builds the engine and serves. When that fails the master is told why and says it; an error that nobody
+        foresaw ends the process with its traceback."""
         try:
             engine = build(self._config, self._birth.slot)
             switch = Switch(engine, self._pipe.take_fd, self._pipe.send, self._committed)
             for listener in self._birth.listeners:
                 switch.serve(listener.instance, listener.address, adopt(listener.fd))
-        finally:
-            error = sys.exception()
-            if error is not None:
-                self._pipe.send({"type": "failed", "error": f"{type(error).__name__}: {error}"})
-                self._pipe.flush(FAREWELL_S)
+        except (HyperProxyError, OSError) as error:
+            self._tell_failure(in_words(error, self._config))
+            return None
+        except BaseException as error:
+            self._tell_failure(f"{type(error).__name__}: {error}")
+            raise
         return engine, switch
+
+    def _tell_failure(self, error: str) -> None:
+        self._pipe.send({"type": "failed", "error": error})
+        self._pipe.flush(FAREWELL_S)
 
     def _serve(self, engine: EnginePort, switch: Switch) -> None:
         routes: dict[str, Callable[[Message], None]] = {

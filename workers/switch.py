@@ -16,6 +16,7 @@ from typing import Any
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.common.frames import Message
 from hyper_proxy.config.model import Config
+from workers.fault import in_words
 from workers.port import EnginePort, adopt, bound_address
 
 
@@ -67,7 +68,7 @@ class Switch:
             offer.prepared = self._engine.prepare(config)
         except HyperProxyError as error:
             self._forget()
-            self._answer({"type": "refused", "id": offer.number, "error": str(error)})
+            self._answer({"type": "refused", "id": offer.number, "error": in_words(error, config)})
             return
         offer.config, offer.generation, offer.close = config, message["generation"], message["close"]
         self._answer({"type": "prepared", "id": offer.number})

@@ -1,6 +1,7 @@
-"""hyper-proxy ctl [--admin HOST:PORT] VERB: talks to the running fleet through its sidecar.
+"""hyper-proxy ctl [-c FILE | --admin HOST:PORT] VERB: talks to the running fleet through its sidecar.
 
-Every verb is one request; what the fleet answers is printed, and the exit status says whether it agreed.
+Every verb is one request; what the fleet answers is printed, and the exit status says whether it agreed. Which fleet
+that was stands on standard error: several may run on a machine.
 """
 
 from __future__ import annotations
@@ -8,12 +9,16 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import os
 import sys
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from hyper_proxy.common.errors import HyperProxyError
+from hyper_proxy.config.addresses import read_listen
+from hyper_proxy.config.load import read_text
 
 DEFAULT_ADMIN = "127.0.0.1:22122"
 # Longer than the sidecar's own patience with a reload, so that its answer is what ends the wait.
@@ -44,9 +49,11 @@ def _pretty(answer: Answer) -> str:
 
 
 def _verdict(answer: Answer) -> str:
-    if answer.get("ok"):
-        return f"reloaded: generation {answer['generation']}, {answer['summary']}"
-    return f"refused, generation {answer.get('generation')} goes on serving:\n{answer.get('error')}"
+    if answer["ok"]:
+        lines = [f"reloaded: generation {answer['generation']}, {answer['summary']}"]
+    else:
+        lines = [f"refused, generation {answer['generation']} goes on serving:", answer["error"]]
+    return "\n".join([*lines, *answer["warnings"]])
 
 
 def _workers(answer: Answer) -> str:
@@ -59,9 +66,7 @@ def _workers(answer: Answer) -> str:
 
 
 def _ending(answer: Answer) -> str:
-    # Several fleets may run on a machine, and the default address is that of one of them: say whom this reached.
-    file = answer["config"]["path"] or "the embedded default"
-    return f"the fleet of {file} (master {answer['master']['pid']}) is {answer['master']['state']}"
+    return f"the fleet is {answer['master']['state']}"
 
 
 ORDERS: dict[str, Order] = {
@@ -75,8 +80,10 @@ ORDERS: dict[str, Order] = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """[--admin HOST:PORT] [--json] VERB..."""
-    parser.add_argument("--admin", metavar="HOST:PORT", default=DEFAULT_ADMIN, help=f"[admin] listen ({DEFAULT_ADMIN})")
+    """[-c FILE | --admin HOST:PORT] [--json] VERB..."""
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("-c", "--config", metavar="FILE", help="the fleet of this file, at its [admin] listen; no other")
+    which.add_argument("--admin", metavar="HOST:PORT", help=f"whichever fleet answers there (default {DEFAULT_ADMIN})")
     parser.add_argument("--json", action="store_true", help="print the answer as it came")
     parser.add_argument("words", metavar="VERB", nargs="+", help=", ".join(ORDERS))
     width = max(map(len, ORDERS))
@@ -90,8 +97,14 @@ def run(arguments: argparse.Namespace) -> int:
     if order is None:
         print(f"hyper-proxy ctl: there is no verb '{' '.join(arguments.words)}': {', '.join(ORDERS)}", file=sys.stderr)
         return USAGE
-    status, answer = ask(arguments.admin, order.method, order.path)
+    admin = arguments.admin or DEFAULT_ADMIN
+    if arguments.config is not None:
+        admin = admin_of(arguments.config)
+        _expect_fleet(admin, arguments.config)
+    status, answer = ask(admin, order.method, order.path)
     accepted = status < 400
+    if "fleet" in answer:
+        print(f"fleet of {_name(answer['fleet'])}, at {admin}", file=sys.stderr)
     if arguments.json:
         text = _pretty(answer)
     elif "error" not in answer or "ok" in answer:
@@ -100,6 +113,32 @@ def run(arguments: argparse.Namespace) -> int:
         text = str(answer.get("error", answer))
     print(text, file=sys.stdout if accepted else sys.stderr)
     return 0 if accepted else 1
+
+
+def admin_of(path: str) -> str:
+    """[admin] listen of a file, whatever else is wrong with it: to hear that is what a reload may be for.
+
+    Raises ConfigError when the file can't be read, Unreachable when it names no address.
+    """
+    try:
+        table = tomllib.loads(read_text(path)).get("admin", {})
+        return read_listen(table.get("listen", DEFAULT_ADMIN)).address
+    except (ValueError, AttributeError) as error:  # no toml, no address; no table, no string
+        raise Unreachable(f"{path}: [admin] listen can't be read: {error}; use --admin HOST:PORT") from error
+
+
+def _expect_fleet(admin: str, path: str) -> None:
+    """Raises Unreachable when the fleet of another file answers."""
+    answer = ask(admin, "GET", "/health/live")[1]
+    if "fleet" not in answer:
+        raise Unreachable(f"{admin}: {answer.get('error', answer)}")
+    fleet = answer["fleet"]
+    if os.path.realpath(fleet["file"]) != os.path.realpath(path):
+        raise Unreachable(f"{admin} is [admin] listen of {path}, but the fleet of {_name(fleet)} answers there")
+
+
+def _name(fleet: dict[str, Any]) -> str:
+    return f"{fleet['file'] or 'the embedded default'} (master {fleet['master']})"
 
 
 def ask(admin: str, method: str, path: str) -> tuple[int, Answer]:

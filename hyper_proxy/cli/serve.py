@@ -1,4 +1,4 @@
-"""hyper-proxy serve [-c FILE] [--data DIR]: the fleet, in the foreground.
+"""hyper-proxy serve [-c FILE | --data DIR]: the fleet, in the foreground.
 
 The only place that knows both the master and what its children run. Those are imported in the children, after the
 fork: the master must have neither gevent nor flask, and what it does not import it does not pass on.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from hyper_proxy.common.birth import Birth
@@ -23,9 +24,10 @@ DATA_FOLDER = "hyper_proxy"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """[-c FILE] [--data DIR]"""
-    parser.add_argument("-c", "--config", metavar="FILE", help="the configuration; without it, the embedded default")
-    parser.add_argument(
+    """[-c FILE | --data DIR]"""
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("-c", "--config", metavar="FILE", help="the configuration; without it, the embedded default")
+    which.add_argument(
         "--data",
         metavar="DIR",
         help="where the embedded default keeps its database: $XDG_STATE_HOME/hyper_proxy, else ./hyper_proxy-data",
@@ -37,22 +39,27 @@ def run(arguments: argparse.Namespace) -> int:
     when the configuration has errors."""
     crew = Crew(worker=enter_worker, sidecar=enter_sidecar)
     if arguments.config is None:
-        folder = Path(arguments.data) if arguments.data else default_data_folder()
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            print(
-                f"hyper-proxy: cannot make the data folder {folder}: {error.strerror}; use --data DIR", file=sys.stderr
-            )
-            return os.EX_OSERR
-        return run_master(embedded_default(str(folder)), "", crew)
+        return serve_embedded(Path(arguments.data) if arguments.data else default_data_folder(), crew)
     digest = digest_of(arguments.config)
     config, findings = inspect(arguments.config)
     if config is None:
         raise ConfigError(findings)
-    for finding in findings:
-        print(finding, file=sys.stderr)
-    return run_master(config, digest, crew)
+    return run_master(config, digest, crew, findings)
+
+
+def serve_embedded(folder: Path, crew: Crew) -> int:
+    """The embedded default with its database in `folder`, which is made, and is gone again if nothing came of it."""
+    there = folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        print(f"hyper-proxy: cannot make the data folder {folder}: {error.strerror}; use --data DIR", file=sys.stderr)
+        return os.EX_OSERR
+    code = run_master(embedded_default(str(folder)), "", crew)
+    if code != os.EX_OK and not there:
+        with suppress(OSError):  # not empty: something is kept there
+            folder.rmdir()
+    return code
 
 
 def default_data_folder() -> Path:

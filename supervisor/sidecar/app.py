@@ -21,7 +21,7 @@ ASK_TIMEOUT_S = 2.0
 # A reload may wait for a running one; each has deadlines of its own.
 RELOAD_TIMEOUT_S = 60.0
 
-OK, CONFLICT, INVALID, UNAVAILABLE, FORBIDDEN = 200, 409, 422, 503, 403
+OK, FORBIDDEN, NOT_FOUND, CONFLICT, INVALID, UNAVAILABLE = 200, 403, 404, 409, 422, 503
 
 
 class Asks(Protocol):
@@ -61,7 +61,8 @@ def _config(link: Asks) -> Response:
 
 def _live(link: Asks) -> Response:
     # To be answered by the master is what liveness means: no check follows.
-    return _json({"live": True, "master": link.ask("status", ASK_TIMEOUT_S)["master"]})
+    status = link.ask("status", ASK_TIMEOUT_S)
+    return _json({"live": True, "fleet": status["fleet"], "master": status["master"]})
 
 
 def _ready(link: Asks) -> Response:
@@ -86,12 +87,15 @@ PAGES: tuple[Page, ...] = (
     Page("GET", "/stats", _stats, "counters and state as JSON, fresh from all workers"),
     Page("GET", "/metrics", _metrics, "the same for Prometheus"),
     Page("GET", "/config", _config, "the configuration in force, passwords masked"),
+    Page("GET", "/health", _ready, "the same as /health/ready"),
     Page("GET", "/health/live", _live, "200 while the master answers"),
     Page("GET", "/health/ready", _ready, "200 while clients are served and the fleet is not stopping, else 503"),
     Page("POST", "/reload", _reload, "reload; answers with the verdict: 200, 422 (invalid file) or 409 (refused)"),
     Page("POST", "/drain", _drain, "what TERM does: stop accepting, let requests finish, end"),
     Page("POST", "/stop", _stop, "what INT does: end within two seconds"),
 )
+
+ROUTES = [f"{page.method} {page.path}" for page in PAGES]
 
 
 def make_app(link: Asks, own_host: str) -> Flask:
@@ -109,6 +113,8 @@ def make_app(link: Asks, own_host: str) -> Flask:
 
     @app.errorhandler(HTTPException)
     def wrong(error: HTTPException) -> Response:
+        if error.code == NOT_FOUND:
+            return _json({"error": f"there is no {request.path}", "routes": ROUTES}, NOT_FOUND)
         return _json({"error": error.description}, error.code or 500)
 
     for page in PAGES:

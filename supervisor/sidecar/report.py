@@ -14,6 +14,7 @@ def stats_report(answer: dict[str, Any]) -> dict[str, Any]:
     merged = merge([answer["retired"], *answer["snapshots"]])
     return {
         "schema": SCHEMA,
+        "fleet": answer["fleet"],
         "master": answer["master"],
         "workers": answer["workers"],
         "silent": answer["silent"],

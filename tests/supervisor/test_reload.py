@@ -137,7 +137,7 @@ def test_one_worker_that_refuses_stops_the_reload_everywhere(start_standin: Star
     fleet.change(instance="refuse-1")
     verdict = fleet.reload()
     assert verdict.status == 409
-    assert verdict.body["error"] == "worker 1 can't take it: told to refuse"
+    assert verdict.body["error"] == f"worker 1 can't take it: {fleet.file}: told to refuse"
     assert {ask(fleet.port)[3] for _ in range(20)} == {"a"}
     assert generations(fleet) == {1}
     fleet.change(drain=9)

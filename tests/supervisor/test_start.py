@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -97,7 +98,38 @@ def test_the_admin_port_in_use_ends_with_71(start_standin: StartStandIn, tmp_pat
 def test_no_worker_that_can_start_ends_with_3_and_the_error(start_standin: StartStandIn) -> None:
     fleet = start_standin(ready=False, instance="fail-boot")
     assert ended(fleet) == 3
-    assert fleet.log_contains("hyper-proxy: no worker could start: HyperProxyError: told to fail at boot")
+    assert fleet.log_contains(f"hyper-proxy: no worker could start: {fleet.file}: told to fail at boot\n")
+
+
+def test_a_worker_that_cannot_use_its_storage_is_one_line(tmp_path: Path) -> None:
+    text = config_text(free_port()).replace('storage = "redis"', 'storage = "sqlite"')
+    fleet = Fleet(text.replace("127.0.0.1:6379:1 a", "/proc/nodir/x.db"), tmp_path, ready=False)
+    assert ended(fleet) == 3
+    lines = [line for line in fleet.read_log().splitlines() if "nodir" in line]
+    place = f"hyper-proxy: no worker could start: {fleet.file}: instance[0].level[0].servers: instance 'a' node "
+    assert len(lines) == 1
+    assert lines[0].startswith(place)
+    assert "Traceback" not in fleet.read_log()
+
+
+def test_the_embedded_default_that_finds_its_port_taken_leaves_nothing_behind(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with suppress(OSError):  # somebody else has it: as good
+            other.bind(("127.0.0.1", 22122))
+            other.listen()
+        folder = tmp_path / "data"
+        done = subprocess.run([*COMMAND, "serve", "--data", str(folder)], cwd=ROOT, capture_output=True, text=True,
+                              timeout=15)  # fmt: skip
+    assert done.returncode == 71
+    assert "127.0.0.1:22122" in done.stderr
+    assert "-c FILE" in done.stderr
+    assert not folder.exists()
+
+
+def test_a_file_and_a_folder_are_wrong_usage() -> None:
+    done = subprocess.run([*COMMAND, "serve", "-c", "x.toml", "--data", "d"], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, "not allowed with" in done.stderr) == (2, True)
 
 
 def test_the_master_is_tiny(start_standin: StartStandIn) -> None:

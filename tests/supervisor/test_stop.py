@@ -81,7 +81,8 @@ def test_ctl_says_which_fleet_it_has_stopped(start_standin: StartStandIn) -> Non
     fleet = start_standin(workers=1)
     done = ctl(fleet, "stop")
     assert done.returncode == 0
-    assert done.stdout == f"the fleet of {fleet.file} (master {fleet.process.pid}) is stopping\n"
+    assert done.stdout == "the fleet is stopping\n"
+    assert done.stderr == f"fleet of {fleet.file} (master {fleet.process.pid}), at 127.0.0.1:{fleet.admin_port}\n"
     assert fleet.process.wait(5) == 0
 
 
@@ -89,3 +90,16 @@ def test_a_fleet_that_is_told_to_stop_while_it_starts_stops(start_standin: Start
     fleet = start_standin(ready=False)
     fleet.wait_log("master.started")
     assert fleet.stop() == 0
+
+
+def test_a_reload_while_the_fleet_stops_is_refused(
+    start_standin: StartStandIn, connect: Connect, tmp_path: Path
+) -> None:
+    fleet = start_standin(workers=1, drain=5)
+    busy = connect(fleet)
+    busy.send(f"wait {tmp_path / 'now'}")
+    assert ctl(fleet, "drain").returncode == 0
+    done = ctl(fleet, "reload")
+    assert (done.returncode, "the fleet is stopping" in done.stderr) == (1, True)
+    (tmp_path / "now").touch()
+    assert fleet.process.wait(5) == 0
