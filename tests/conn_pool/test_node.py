@@ -16,7 +16,7 @@ from hyper_proxy.config.model import Server, Timeout
 from hyper_proxy.conn_pool.dns import Name
 from hyper_proxy.conn_pool.node import Node
 from hyper_proxy.storage.redis import RedisGreeting
-from tests.conn_pool.conftest import GREETING, node_for, until
+from tests.conn_pool.conftest import GREETING, node_for, turn, until
 from tests.kit.fakes import REDIS, FakeServer
 from tests.kit.servers import Running, redis_server
 
@@ -66,7 +66,7 @@ def test_a_worker_that_was_busy_itself_looks_once_more() -> None:
         node = node_for(Server("127.0.0.1", fake.port), timeout=Timeout(50, 50, 50))
         connecting = gevent.spawn(node.connect, GREETING)
         for _ in range(2):
-            gevent.sleep(0)
+            turn()
             busy(0.045)
         connecting.get(timeout=5).close()
 
