@@ -180,7 +180,8 @@ class Node:
             if lane.node is self:
                 lane.close()
         for sock in self.relays:
-            sock.shutdown(plain_socket.SHUT_RDWR)
+            with suppress(OSError):  # its server may have ended it already
+                sock.shutdown(plain_socket.SHUT_RDWR)
 
     def _dial(self, deadline: float) -> socket.socket:
         """Connected to the first of the addresses that accepts."""
@@ -272,12 +273,12 @@ class _Conversation:
     def _receive(self) -> bytes:
         try:
             self.sock.settimeout(_left(self.deadline))
-            return self.sock.recv(65536)  # type: ignore[no-any-return]
+            return self.sock.recv(65536)
         except TimeoutError:
             # A last look: was it the worker itself that had no time?
             self.sock.settimeout(0.0)
             try:
-                return self.sock.recv(65536)  # type: ignore[no-any-return]
+                return self.sock.recv(65536)
             except BlockingIOError:
                 raise TimeoutError("timed out") from None
 
