@@ -191,10 +191,15 @@ class Reloader:
             self._advance()
 
     def _missing(self, slot: Slot, _snapshot: dict[str, Any]) -> None:
-        if self._transaction is not None:
-            self._transaction.waiting.discard(slot.index)
-            self._transaction.agreed.discard(slot.index)
+        transaction = self._transaction
+        if transaction is None:
+            return
+        transaction.waiting.discard(slot.index)
+        transaction.agreed.discard(slot.index)
+        if transaction.committing or transaction.waiting or transaction.agreed:
             self._advance()
+        else:  # It may be the configuration that kills them.
+            self._abort(f"no worker outlived its preparation; worker {slot.index}: {slot.last_exit}")
 
     def _advance(self) -> None:
         transaction = self._transaction

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import pickle
 import socket
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,11 +68,18 @@ class Switch:
         try:
             offer.prepared = self._engine.prepare(config)
         except HyperProxyError as error:
-            self._forget()
-            self._answer({"type": "refused", "id": offer.number, "error": in_words(error, config)})
+            self._refuse(offer.number, in_words(error, config))
+            return
+        except Exception as error:  # noqa: BLE001  this configuration must not serve, and the worker goes on as it was
+            traceback.print_exc()
+            self._refuse(offer.number, f"{type(error).__name__}: {error}")
             return
         offer.config, offer.generation, offer.close = config, message["generation"], message["close"]
         self._answer({"type": "prepared", "id": offer.number})
+
+    def _refuse(self, number: int, error: str) -> None:
+        self._forget()
+        self._answer({"type": "refused", "id": number, "error": error})
 
     def commit(self, message: Message) -> None:
         """Takes the prepared configuration into force: no yield between its parts."""

@@ -5,6 +5,8 @@ logs LINES lines with that number first. An instance named
 
     fail-boot   lets every worker fail at its birth
     refuse-1    lets worker 1 refuse to prepare
+    crash-1     lets worker 1 fail to prepare in a way that nobody foresaw
+    die         lets every worker end while it prepares
     mute-1      lets worker 1 never answer a prepare
     stick-1     lets worker 1 hang in its commit
 """
@@ -114,6 +116,10 @@ class StandIn:
 
         if self._told(f"refuse-{self.slot}", config):
             raise HyperProxyError("told to refuse")
+        if self._told(f"crash-{self.slot}", config):
+            raise KeyError("told to crash")
+        if self._told("die", config):
+            os._exit(3)
         if self._told(f"mute-{self.slot}", config):
             gevent.sleep(60)
         return config

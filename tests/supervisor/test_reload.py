@@ -145,6 +145,29 @@ def test_one_worker_that_refuses_stops_the_reload_everywhere(start_standin: Star
     assert generations(fleet) == {2}
 
 
+def test_one_worker_that_crashes_stops_the_reload_everywhere(start_standin: StartStandIn) -> None:
+    fleet = start_standin(workers=2)
+    pids = fleet.worker_pids()
+    fleet.change(instance="crash-1")
+    verdict = fleet.reload()
+    assert verdict.status == 409
+    assert verdict.body["error"] == "worker 1 can't take it: KeyError: 'told to crash'"
+    assert fleet.log_contains('raise KeyError("told to crash")')
+    assert {ask(fleet.port)[3] for _ in range(20)} == {"a"}
+    assert fleet.worker_pids() == pids
+
+
+def test_a_configuration_that_ends_every_worker_does_not_come_into_force(start_standin: StartStandIn) -> None:
+    fleet = start_standin(workers=2)
+    fleet.change(instance="die")
+    verdict = fleet.reload()
+    assert verdict.status == 409
+    assert "no worker outlived its preparation" in verdict.body["error"]
+    wait_for(fleet.is_ready, "the successors")
+    assert {ask(fleet.port)[3] for _ in range(20)} == {"a"}
+    assert generations(fleet) == {1}
+
+
 def test_one_worker_that_does_not_answer_stops_the_reload_in_time(start_standin: StartStandIn) -> None:
     fleet = start_standin(workers=2, drain=1)
     pids = fleet.worker_pids()
