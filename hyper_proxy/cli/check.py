@@ -8,9 +8,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 
-from hyper_proxy.config.codes import ERROR
+from hyper_proxy.common.errors import Finding
+from hyper_proxy.config.codes import ERROR, WARNING
 from hyper_proxy.config.load import inspect
 
 
@@ -29,8 +32,20 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             for finding in found:
                 print(finding)
+            if found:
+                print(f"{count(found)} in {file}", file=sys.stderr)
             if config is not None:
                 print(f"{file}: ok, {len(config.instances)} instance(s)")
     if arguments.json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))
     return os.EX_CONFIG if any(finding.level == ERROR for finding in findings) else os.EX_OK
+
+
+def count(findings: Sequence[Finding]) -> str:
+    """ "2 errors, 1 warning"."""
+    parts = []
+    for level in (ERROR, WARNING):
+        number = sum(finding.level == level for finding in findings)
+        if number:
+            parts.append(f"{number} {level}{'s' if number > 1 else ''}")
+    return ", ".join(parts)

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import NoReturn, Protocol, cast
 
 from hyper_proxy import __version__
 from hyper_proxy.common.errors import ConfigError, HyperProxyError
@@ -20,6 +20,7 @@ from hyper_proxy.config.notes import suggest
 
 PROGRAM = "hyper-proxy"
 FAILED = 1
+USAGE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +89,17 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+class _Parser(argparse.ArgumentParser):
+    """Whoever names no verb, or none that there is, is shown all of them."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(USAGE, f"{PROGRAM}: {message}\n\n{self.epilog}\n")
+
+
 def _parser() -> argparse.ArgumentParser:
     width = max(map(len, VERBS))
     lines = [f"  {name:{width}}  {verb.help}" for name, verb in VERBS.items()]
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         PROGRAM,
         usage=f"{PROGRAM} VERB [arguments]",
         description="A proxy fleet between applications and their storage.",

@@ -39,7 +39,7 @@ class Reader:
         """All keys and sub-tables of a section ("" is the file), defaults filled in."""
         if not isinstance(raw, dict):
             self.notes.add(path, "HP105", f"a table is wanted here, not {type_name(raw)}")
-            raw = {}
+            return self.blank(section, path, subject)
         settings, tables = keys_of(section), sections_in(section)
         if section in _SUBJECT:
             subject = raw.get(_SUBJECT[section])
@@ -49,6 +49,16 @@ class Reader:
         values: Values = {key: self.value(setting, raw, path, subject) for key, setting in settings.items()}
         for key, name in tables.items():
             values[key] = self.child(name, raw, (*path, key), subject)
+        return values
+
+    def blank(self, section: str, path: Path, subject: object) -> Values:
+        """What stands in for a section that is no table: nothing more is said about what it lacks."""
+        values: Values = {
+            key: default_of(setting, subject, Place((*path, key), self.folder, self.notes))
+            for key, setting in keys_of(section).items()
+        }
+        for key, name in sections_in(section).items():
+            values[key] = [] if SECTIONS[name].many else self.blank(name, (*path, key), subject)
         return values
 
     def value(self, setting: Setting, raw: dict[str, Any], path: Path, subject: object) -> object:
@@ -74,9 +84,9 @@ class Reader:
         if not isinstance(elements, list):
             wanted = f"is written {header_of(section)}: a list of tables"
             self.notes.add(path, "HP105", f"{wanted}, not {type_name(elements)}")
-            elements = [elements]
+            elements = [elements] if isinstance(elements, dict) else []
         elif not elements:
-            self.notes.add(path[:-1], "HP107", f"there is no {header_of(section)}: {SECTIONS[section].help}")
+            self.notes.add(path[:-1], "HP107", f"there is no {header_of(section)}: {lower_help(section)}")
         return [self.table(section, element, (*path, index)) for index, element in enumerate(elements)]
 
     def unknown(self, section: str, key: str, path: Path) -> None:
@@ -95,6 +105,12 @@ class Reader:
     def known(section: str) -> list[str]:
         """All that may be written in a section."""
         return [*keys_of(section), *sections_in(section)]
+
+
+def lower_help(section: str) -> str:
+    """A section's line of help, as the end of a sentence."""
+    text = SECTIONS[section].help
+    return text[0].lower() + text[1:].rstrip(".")
 
 
 def default_of(setting: Setting, subject: object, place: Place) -> object:

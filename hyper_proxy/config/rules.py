@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
 
 from hyper_proxy.config.ask import catalogue
 from hyper_proxy.config.build import BLANK_LISTEN, BLANK_SERVER
@@ -14,8 +15,21 @@ from hyper_proxy.config.model import Config, Level, Listen, Server
 from hyper_proxy.config.notes import Notes, Path, show_path
 from hyper_proxy.config.settings import NETWORK, STORAGES
 
-Say = Callable[[Path, str], None]
-"""Notes a finding of the rule's code at a path."""
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Notes a finding of the rule's code at a path."""
+
+    code: str
+    notes: Notes
+
+    def __call__(self, path: Path, message: str) -> None:
+        self.notes.add(path, self.code, message)
+
+    def written(self, path: Path) -> bool:
+        """Does the file itself say this, or is it a default?"""
+        return path in self.notes.lines
+
 
 MEMCACHE_KEY_BYTES = 250
 """The longest key of memcached's protocol (KEY_MAX_LENGTH)."""
@@ -188,14 +202,19 @@ def reading_may_outlast_connecting(config: Config, say: Say) -> None:
 
 def files_suffice(config: Config, say: Say) -> None:
     """HP304"""
-    clients = sum(instance.limits.max_clients for instance in config.instances)
+    # A default is a bound that nobody has asked for. Clients share the connections to servers: each takes one file.
+    asked = {
+        path: instance.limits.max_clients
+        for i, instance in enumerate(config.instances)
+        if say.written(path := ("instance", i, "limits", "max_clients"))
+    }
+    clients = sum(asked.values())
     servers = sum(len(level.servers) * level.connections for _, level in _levels(config))
     needed = clients + servers + SPARE_FILES
     given = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    if given != resource.RLIM_INFINITY and needed > given:
-        last = len(config.instances) - 1
+    if asked and given != resource.RLIM_INFINITY and needed > given:
         say(
-            ("instance", last, "limits", "max_clients"),
+            max(asked, key=lambda path: asked[path]),
             f"a worker may need {needed} files ({clients} clients, {servers} connections to servers, {SPARE_FILES} "
             f"others), the hard limit here is {given}; raise it (LimitNOFILE=) or lower max_clients",
         )
@@ -261,9 +280,5 @@ RULES: dict[str, Callable[[Config, Say], None]] = {
 
 def apply_rules(config: Config, notes: Notes) -> None:
     """Lets every rule look at a configuration; it may have gaps where faults have been noted already."""
-
-    def sayer(code: str) -> Say:
-        return lambda path, message: notes.add(path, code, message)
-
     for code, rule in RULES.items():
-        rule(config, sayer(code))
+        rule(config, Say(code, notes))

@@ -44,12 +44,16 @@ def test_a_good_file_is_status_0(files: dict[str, str], capsys: pytest.CaptureFi
 
 def test_warnings_are_shown_and_are_status_0(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", files["warned"]]) == 0
-    assert capsys.readouterr().out.startswith(f"{files['warned']}:2: warning: HP403 admin.listen: ")
+    said = capsys.readouterr()
+    assert said.out.startswith(f"{files['warned']}:2: warning: HP403 admin.listen: ")
+    assert said.err == f"1 warning in {files['warned']}\n"
 
 
 def test_every_finding_of_every_file_is_shown(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", files["bad"], files["good"], "/missing/x.toml"]) == 78
-    lines = capsys.readouterr().out.splitlines()
+    said = capsys.readouterr()
+    lines = said.out.splitlines()
+    assert said.err == f"2 errors in {files['bad']}\n1 error in /missing/x.toml\n"
     assert all(re.match(r"\S+:\d+: (error|warning): HP\d{3} \S", line) or ": ok" in line for line in lines)
     assert [line.partition(": HP")[0] for line in lines] == [
         f"{files['bad']}:5: error",

@@ -48,6 +48,14 @@ def test_wrong_usage_is_status_2(words: list[str], said: str, capsys: pytest.Cap
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [[], ["foo"]])
+def test_who_names_no_verb_is_shown_all(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(words)
+    text = capsys.readouterr().err
+    assert all(f"  {name} " in text and verb.help in text for name, verb in cli.VERBS.items())
+
+
 def test_check_imports_neither_the_fleet_nor_gevent() -> None:
     code = (
         "import sys; from hyper_proxy.cli.main import main; main(['check', 'etc/minimal.toml']);"

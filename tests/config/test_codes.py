@@ -88,12 +88,19 @@ def test_every_code_has_a_case_and_every_rule_a_code() -> None:
 
 
 def test_more_clients_than_files_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    needed = 8192 + 2 + 64
+    large = change(PLAIN, 'name = "user"', 'name = "user"\nlimits.max_clients = 5000')
+    small = change(change(large, "5000", "4000"), "user", "more").replace("6380", "6390")
+    text, needed = large + small, 5000 + 4000 + 2 + 2 + 64
     monkeypatch.setattr("resource.getrlimit", lambda which: (256, needed - 1))
-    assert _codes(PLAIN) == [("HP304", 1)]
+    assert _codes(text) == [("HP304", line_of(text, "5000"))]
     monkeypatch.setattr("resource.getrlimit", lambda which: (256, needed))
-    assert _codes(PLAIN) == []
+    assert _codes(text) == []
     monkeypatch.setattr("resource.getrlimit", lambda which: (256, -1))
+    assert _codes(text) == []
+
+
+def test_what_nobody_has_asked_for_is_not_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda which: (256, 256))
     assert _codes(PLAIN) == []
 
 
@@ -154,3 +161,23 @@ def test_listeners_clash_when_they_meet_at_one_socket(one: str, other: str, clas
 def test_an_instance_must_not_be_its_own_server(listen: str, server: str, circle: bool) -> None:
     text = change(change(PLAIN, "127.0.0.1:6380", listen), SERVERS, f'"{server}:1 a"')
     assert _codes(text) == ([("HP209", 8)] if circle else [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (PLAIN, "instance = 3\n", "HP105 instance: is written [[instance]]: a list of tables, not an integer"),
+        (PLAIN, 'instance = ["user"]\n', "HP105 instance[0]: a table is wanted here, not a string"),
+        (PLAIN.partition("[[instance.level]]")[2], "", "HP105 instance[0].level"),
+        ("[[instance.level]]", "[instance.level]", "HP105 instance[0].level: is written [[instance.level]]"),
+        ('name = "user"', 'name = "user"\nlimits = 3', "HP105 instance[0].limits: a table is wanted here"),
+        (PLAIN, "", "HP107 there is no [[instance]]: a front: a protocol on some addresses, and the storage behind it"),
+    ],
+)
+def test_what_is_no_table_is_one_finding(old: str, new: str, said: str) -> None:
+    text = change(PLAIN, old, new)
+    if new == "" and old != PLAIN:
+        text = change(text, "[[instance.level]]", 'level = "redis"\n')
+    found = findings(text)
+    assert len(found) == 1, found
+    assert said in str(found[0])
