@@ -203,7 +203,7 @@ def reading_may_outlast_connecting(config: Config, say: Say) -> None:
 def files_suffice(config: Config, say: Say) -> None:
     """HP304"""
     # A default is a bound that nobody has asked for. Clients share the connections to servers: each takes one file.
-    asked = {
+    asked: dict[Path, int] = {
         path: instance.limits.max_clients
         for i, instance in enumerate(config.instances)
         if say.written(path := ("instance", i, "limits", "max_clients"))

@@ -50,8 +50,8 @@ def no_alias(choice: Choice) -> Iterator[str]:
     if choice.row.names and bare and len(choice.servers) > 1:
         yield (
             f"distribution '{choice.distribution}' places keys by the names of servers, and {', '.join(bare)} "
-            f"{'have' if len(bare) > 1 else 'has'} no alias: another address would move keys. To add an alias now moves "
-            "keys too, unless it equals the old name"
+            f"{'have' if len(bare) > 1 else 'has'} no alias: another address would move keys. "
+            "To add an alias now moves keys too, unless it equals the old name"
         )
 
 
