@@ -72,6 +72,8 @@ class BuildExt(build_ext):
         from Cython.Build import cythonize
 
         self.parallel = os.cpu_count()
+        if self.extensions:
+            print(f"compiling {len(self.extensions)} hot loops: a minute, or some", file=sys.stderr, flush=True)
         self.extensions[:] = cythonize(self.extensions, quiet=True, build_dir=self.build_temp, nthreads=self.parallel)
         for extension in self.extensions:
             extension._needs_stub = False  # setuptools sets this on its own objects; cythonize made new ones

@@ -11,7 +11,7 @@ import cython
 from hyper_proxy.hashing.hash import Hash
 
 
-def table_16() -> "array[int]":
+def table_16() -> array:
     """256 entries of the CRC with polynomial 0x1021, most significant bit first."""
     entries = []
     for byte in range(256):
@@ -22,7 +22,7 @@ def table_16() -> "array[int]":
     return array("I", entries)
 
 
-def table_32() -> "array[int]":
+def table_32() -> array:
     """256 entries of CRC-32/ISO-HDLC (zlib's), least significant bit first."""
     entries = []
     for byte in range(256):

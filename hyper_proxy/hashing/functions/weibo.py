@@ -17,7 +17,7 @@ TWO_31 = cython.declare(cython.uint, 0x80000000)
 TWO_32 = cython.declare(cython.ulonglong, 0x100000000)
 
 
-def table_64() -> "array[int]":
+def table_64() -> array:
     """256 entries of the CRC-64 with Jones' polynomial, least significant bit first."""
     entries = []
     for byte in range(256):
