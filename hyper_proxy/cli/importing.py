@@ -34,11 +34,12 @@ FORMATS: dict[str, Format] = {"nutcracker": Format(nutcracker, "twemproxy's YAML
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """FORMAT FILE [-o OUT]"""
+    """FORMAT FILE [-o OUT [--force]]"""
     known = "; ".join(f"{name}: {row.help}" for name, row in FORMATS.items())
     parser.add_argument("format", metavar="FORMAT", choices=FORMATS, help=known)
     parser.add_argument("file", metavar="FILE", help="the file to read")
     parser.add_argument("-o", "--output", metavar="OUT", help="a new file to write; without it, standard output")
+    parser.add_argument("--force", action="store_true", help="OUT may be there already: it is overwritten")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -55,8 +56,11 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(text)
         return os.EX_OK
     try:
-        with open(arguments.output, "x", encoding="utf-8") as file:
+        with open(arguments.output, "w" if arguments.force else "x", encoding="utf-8") as file:
             file.write(text)
+    except FileExistsError:
+        print(f"{arguments.output}: is there already; --force overwrites it", file=sys.stderr)
+        return os.EX_OSERR
     except OSError as error:
         print(f"{arguments.output}: cannot be written: {error.strerror}", file=sys.stderr)
         return os.EX_OSERR
