@@ -10,7 +10,6 @@ from typing import Any
 
 import gevent
 
-from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.config.model import Config, Instance
 from hyper_proxy.entry.janitor import Janitor
 from hyper_proxy.entry.listener import Listener
@@ -71,11 +70,15 @@ class Engine:
             for instance in config.instances:
                 front = self.fronts.get(instance.name)
                 snapshots[instance.name] = _snapshot(instance, front.snapshot if front else None)
-        except HyperProxyError:
-            for name, snapshot in snapshots.items():
-                _release(snapshot, self.fronts[name].snapshot if name in self.fronts else None)
+        except Exception:
+            self.discard(Prepared(config, snapshots))
             raise
         return Prepared(config, snapshots)
+
+    def discard(self, prepared: Prepared) -> None:
+        """Give up what was prepared and will not serve; what serves keeps what they share."""
+        for name, snapshot in prepared.snapshots.items():
+            _release(snapshot, self.fronts[name].snapshot if name in self.fronts else None)
 
     def commit(self, prepared: Prepared) -> None:
         """From the next request on the new configuration serves."""

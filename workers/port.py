@@ -20,6 +20,9 @@ class EnginePort(Protocol):
     def prepare(self, config: Config, /) -> Any:
         """Builds what a new configuration needs, beside what serves. Raises HyperProxyError when it can't."""
 
+    def discard(self, prepared: Any, /) -> None:
+        """Gives up what was prepared and will not serve."""
+
     def commit(self, prepared: Any, /) -> None:
         """Lets what was prepared serve from the next request on; does not yield."""
 

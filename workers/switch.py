@@ -82,14 +82,17 @@ class Switch:
         self._answer({"type": "refused", "id": number, "error": error})
 
     def commit(self, message: Message) -> None:
-        """Takes the prepared configuration into force: no yield between its parts."""
+        """Takes the prepared configuration into force: no yield between its parts.
+
+        What is closed is closed first: who stands in its queue came to the old configuration.
+        """
         offer = self._offer
         if offer is None or offer.number != message["id"] or offer.config is None:
             return  # It was refused before; the master knows and replaces this worker.
         self._offer = None
-        self._engine.commit(offer.prepared)
         for instance, address in offer.close:
             self._engine.close(instance, self._bound.pop((instance, address)))
+        self._engine.commit(offer.prepared)
         for instance, address, sock in offer.listeners:
             self.serve(instance, address, sock)
         self._committed(offer.config, offer.generation)
@@ -109,4 +112,6 @@ class Switch:
         if self._offer is not None:
             for _, _, sock in self._offer.listeners:
                 sock.close()
+            if self._offer.config is not None:
+                self._engine.discard(self._offer.prepared)
             self._offer = None

@@ -124,6 +124,9 @@ class StandIn:
             gevent.sleep(60)
         return config
 
+    def discard(self, prepared: Any) -> None:
+        """There is nothing to give up."""
+
     def commit(self, prepared: Any) -> None:
         """Takes the configuration, or hangs when told to."""
         import gevent

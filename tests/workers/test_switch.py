@@ -36,6 +36,9 @@ class Recorder:
             raise HyperProxyError("no")
         return "prepared"
 
+    def discard(self, prepared: object) -> None:
+        self.calls.append(("discard", prepared))
+
     def commit(self, prepared: object) -> None:
         self.calls.append(("commit", prepared))
 
@@ -95,7 +98,7 @@ def test_commit_takes_all_into_force_in_one_go(desk: Desk) -> None:
     desk.offer(1, [["old", f"localhost:{port}"]])
     assert desk.engine.calls == []
     desk.switch.commit({"id": 1})
-    assert desk.engine.calls == [("commit", "prepared"), ("close", "old", f"127.0.0.1:{port}"), ("serve", "new", name)]
+    assert desk.engine.calls == [("close", "old", f"127.0.0.1:{port}"), ("commit", "prepared"), ("serve", "new", name)]
     assert desk.answers == [{"type": "prepared", "id": 1}, {"type": "committed", "id": 1, "generation": 2}]
     assert desk.committed == [2]
 
@@ -115,7 +118,7 @@ def test_an_abort_closes_what_was_offered(desk: Desk) -> None:
     desk.switch.abort({"id": 1})
     assert not desk.offered_is_open()
     desk.switch.commit({"id": 1})
-    assert desk.engine.calls == []
+    assert desk.engine.calls == [("discard", "prepared")]
 
 
 def test_a_commit_of_another_transaction_does_nothing(desk: Desk) -> None:
