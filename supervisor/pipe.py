@@ -35,16 +35,17 @@ class Pipe:
         self._queue: deque[tuple[memoryview, tuple[int, ...]]] = deque()
         self._queued_bytes = 0
         self.open = True
+        self._ending = False
         sock.setblocking(False)
         loop.add(sock, self._on_event)
 
     def send(self, message: Message, fds: Sequence[int] = ()) -> bool:
         """Queues a message; the child gets copies of the descriptors, the caller may close its own at once.
 
-        False when the pipe is closed or its queue is full: the message is not sent then.
+        False when the pipe is closed, its end was said, or its queue is full: the message is not sent then.
         """
         frame = encode_frame(message)
-        if not self.open or self._queued_bytes + len(frame) > MAX_QUEUED_BYTES:
+        if not self.open or self._ending or self._queued_bytes + len(frame) > MAX_QUEUED_BYTES:
             return False
         self._queue.append((memoryview(frame), tuple(os.dup(fd) for fd in fds)))
         self._queued_bytes += len(frame)
@@ -65,8 +66,8 @@ class Pipe:
         A close would make the child lose what it has not read yet, if it has just written something.
         """
         if self.open:
-            with suppress(OSError):
-                self._sock.shutdown(socket.SHUT_WR)
+            self._ending = True
+            self._flush()
 
     def finish(self) -> None:
         """Takes what a child that has exited still said, then closes this end."""
@@ -104,6 +105,9 @@ class Pipe:
             self._loop.watch(self._sock, READ)
         else:
             self._loop.watch(self._sock, READ)
+            if self._ending:
+                with suppress(OSError):
+                    self._sock.shutdown(socket.SHUT_WR)
 
     def _forget(self) -> None:
         for _, fds in self._queue:

@@ -84,7 +84,7 @@ def test_messages_arrive_whole_however_they_are_cut(loop: Loop, ends: Ends) -> N
 def test_a_large_message_waits_for_a_slow_reader(loop: Loop, ends: Ends) -> None:
     text = "x" * 3_000_000
     assert ends.pipe.send({"type": "prepare", "text": text})
-    ends.other.setblocking(False)
+    ends.other.settimeout(5)
     reader = FrameReader()
     got: list[Message] = []
     while not got:
@@ -133,3 +133,18 @@ def test_nonsense_ends_the_pipe(loop: Loop, ends: Ends) -> None:
     ends.other.send(b"\xff" * 8)
     loop.turn()
     assert ends.ended == 1
+
+
+def test_the_end_is_said_after_all_that_was_sent(loop: Loop, ends: Ends) -> None:
+    large = "x" * (4 * 1024 * 1024)  # more than a socket takes at once
+    ends.pipe.send({"type": "a", "text": large})
+    ends.pipe.say_end()
+    assert not ends.pipe.send({"type": "too late"})
+    ends.other.settimeout(5)
+    reader, got, data = FrameReader(), [], b"more"
+    while data:
+        loop.later(0.0, lambda: None)  # there is nothing to wait for once the end was said
+        loop.turn()
+        data = ends.other.recv(8 * 1024 * 1024)
+        got += reader.feed(data) if data else []
+    assert got == [{"type": "a", "text": large}]
