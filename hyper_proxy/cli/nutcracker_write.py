@@ -56,7 +56,12 @@ def _admin(pools: Sequence[Pool]) -> list[str]:
     taken = {read_listen(pool.values["listen"]).port for pool in pools}
     port = next(port for port in ADMIN_PORTS if port not in taken)
     if port == ADMIN_PORTS[0]:
-        return []
+        return [
+            "# Statistics, health and reload, which twemproxy had at its -a and -s. No password: keep it on loopback.",
+            "#[admin]",
+            f'#listen = "127.0.0.1:{port}"',
+            "",
+        ]
     return [
         f"# A pool listens on {ADMIN_PORTS[0]}, the sidecar's usual port (hyper-proxy ctl --admin 127.0.0.1:{port}).",
         *_table("[admin]", {"listen": f"127.0.0.1:{port}"}),

@@ -222,7 +222,10 @@ def test_the_command_writes_a_new_file(tmp_path: Path, capsys: pytest.CaptureFix
     assert target.read_text() == shown
     assert [instance.name for instance in load(str(target)).instances] == ["first_pool", "second"]
     assert main(["import", "nutcracker", str(source), "-o", str(target)]) == 71
-    assert "cannot be written: File exists" in capsys.readouterr().err
+    assert "is there already; --force overwrites it" in capsys.readouterr().err
+    target.write_text("old")
+    assert main(["import", "nutcracker", str(source), "-o", str(target), "--force"]) == 0
+    assert target.read_text() == shown
     assert main(["import", "nutcracker", str(tmp_path / "missing.yml")]) == 78
     assert "HP101 cannot be read" in capsys.readouterr().err
 
@@ -235,3 +238,9 @@ def test_what_cannot_be_kept_is_refused_with_the_reason(tmp_path: Path, capsys: 
     assert said.out == ""
     assert "HP106 instance[0].password" in said.err
     assert f"{source}:1: error: HP207" in said.err
+
+
+def test_the_sidecars_place_is_shown() -> None:
+    text = write_toml(read_pools(POOL.format(line="redis: true"), "n.yml"), "n.yml")
+    assert '#[admin]\n#listen = "127.0.0.1:22122"\n' in text
+    assert "[admin]\nlisten" in write_toml(read_pools(ALL_KEYS, "n.yml"), "n.yml")
