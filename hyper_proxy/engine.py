@@ -94,13 +94,14 @@ class Engine:
             _release(old, snapshot)
         for name in self.fronts.keys() - prepared.snapshots.keys():
             front = self.fronts.pop(name)
-            front.hang_up()
+            front.remove()
             _release(front.snapshot, None)
 
     def drain(self, seconds: float) -> None:
         """Accept no more, let requests finish, close clients between two requests; what is left then is cut."""
         for instance, address in list(self.listeners):
             self.close(instance, address)
+        gevent.sleep(0)  # those who were in the queue become clients
         clients = [client for front in self.fronts.values() for client in front.clients]
         began = monotonic()
         spread = seconds * DRAIN_SPREAD

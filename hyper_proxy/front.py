@@ -43,10 +43,16 @@ class Front:
     def __init__(self, protocol: Protocol, snapshot: Snapshot, slot: int) -> None:
         self.protocol = protocol
         self.slot = slot
+        self.gone = False  # removed from the configuration
         self.sequence = count(1)  # numbers the clients
         self.snapshot = snapshot
         self.stats = InstanceStats(CLASSES)
         self.clients: set[Client] = set()
+
+    def remove(self) -> None:
+        """The instance is no longer configured: who is connected, or just being accepted, ends."""
+        self.gone = True
+        self.hang_up()
 
     def hang_up(self) -> None:
         """End the connections of all clients now."""

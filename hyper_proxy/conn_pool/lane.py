@@ -153,6 +153,9 @@ class Lane:
         """Wait for answers without end, or not; only while nothing is in flight."""
         self.patient = patient
         self.read_s = 0.0 if patient else self.node.read_s
+        if self.timer is not None:  # of the request before, under the deadline before
+            self.timer.close()
+            self.timer = None
 
     def close(self) -> None:
         """Close as soon as nothing is in flight or queued; what still is fails at the read deadline at the latest."""
@@ -322,6 +325,8 @@ class Lane:
             sock = self.node.connect(self.greeting)
         except BackendError as error:
             self.loop.run_callback(self._refused, error)
+        except Exception as error:  # noqa: BLE001  a storage's greeting is foreign code; what waits must be answered
+            self.loop.run_callback(self._refused, self.node.error("internal", f"greeting failed: {error!r}"))
         else:
             self.loop.run_callback(self._ready, sock)
 

@@ -27,6 +27,7 @@ class Nodes:
         for server in level.servers:
             key = identity(level, server)
             node = kept.get(key) or Node(instance, level, server, parser, before.get(server.label))
+            node.name.ttl_s = level.dns_ttl_s
             self.by_identity[key] = node
             self._all.append(node)
 

@@ -17,7 +17,7 @@ cdef class Client:
     cdef object switch_out
     cdef object watcher
     cdef object callback
-    cdef double write_s
+    cdef public double write_s
     cdef public object express
     cdef bint busy
     cdef bint leaving

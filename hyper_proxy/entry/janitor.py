@@ -36,7 +36,8 @@ class Janitor:
                 continue
             for client in front.clients:
                 count, since = self.seen.get(client, (-1, now))
-                seen[client] = (count, since) if count == client.bytes_in else (client.bytes_in, now)
-                if client.idle and not client.shared and now - seen[client][1] >= limit:
+                silent = client.idle and count == client.bytes_in  # a request under way is no silence
+                seen[client] = (count, since) if silent else (client.bytes_in, now)
+                if not client.shared and now - seen[client][1] >= limit:
                     client.leave()
         self.seen = seen

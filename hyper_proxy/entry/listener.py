@@ -12,7 +12,7 @@ from gevent import get_hub
 from gevent import socket as gsocket
 from greenlet import greenlet
 
-from hyper_proxy.common import log
+from hyper_proxy.common import faults, log
 from hyper_proxy.entry.client import Client
 
 if TYPE_CHECKING:
@@ -73,6 +73,9 @@ class Listener:
         sock.setblocking(False)
         front = self.front
         limits = front.snapshot.instance.limits
+        if front.gone:
+            sock.close()
+            return
         if len(front.clients) >= limits.max_clients:
             front.stats.refused += 1
             with suppress(OSError):  # it may be gone, or take nothing: it is closed anyway
@@ -86,6 +89,9 @@ class Listener:
             front.protocol.session(front, client).serve()
         except (OSError, gsocket.timeout):
             front.stats.error("client_lost")
+        except Exception:  # noqa: BLE001  else it would surface in the lane that woke the client, and cost others
+            faults.show(client)
+            front.stats.error("internal")
         finally:
             front.clients.discard(client)
             front.stats.bytes_in += client.bytes_in

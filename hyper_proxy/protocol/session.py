@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import cython
 
+from hyper_proxy.common import faults
 from hyper_proxy.common.errors import ClientError, HyperProxyError
 
 if not cython.compiled:
@@ -157,13 +158,13 @@ class Session:
         """The batch that take_express sent is answered."""
         later, self.later = self.later, None
         out: bytes = b""
-        failed: cython.bint = True
         try:
             out = self.answers()
-            failed = False
-        finally:
-            # Whatever goes wrong ends this client; the lane that delivers its replies delivers other clients' as well.
-            self.client.answer_express(out, b"" if failed or self.closing else later)
+        except Exception:  # noqa: BLE001  it ends this client; the lane that delivers here delivers to others as well
+            faults.show(self.client)
+            self.stats.error("internal")
+            self.closing = True
+        self.client.answer_express(out, b"" if self.closing else later)
 
     def take_snapshot(self) -> None:
         """From now on the front's present configuration holds for this client, who is let go if it can't."""
@@ -171,6 +172,7 @@ class Session:
             self.closing = True
             return
         self.snapshot = self.front.snapshot
+        self.client.write_s = self.snapshot.instance.limits.write_timeout_ms / 1000
         self.max_request = self.snapshot.instance.limits.max_request_bytes
         self.max_depth = self.snapshot.instance.limits.max_pipeline
         self.depth = min(self.depth, self.max_depth)

@@ -96,13 +96,16 @@ class Batch(Gather):
     @cython.ccall
     def room(self, lane: Lane) -> BackendError | None:
         """Wait until the lane can take more; None, or the BackendError that says it can't."""
-        if lane.pending_bytes <= lane.max_pending_bytes:
+        while lane.pending_bytes > lane.max_pending_bytes:
+            if self.express:
+                self.crowded = True
+                return None
+            error = lane.wait_for_room()  # all that wait are woken: the first ones may fill it again
+            if error is not None:
+                return error
+        if not self.express:
             self.crowded = False
-            return None
-        if self.express:
-            self.crowded = True
-            return None
-        return lane.wait_for_room()
+        return None
 
     @cython.ccall
     def ask(self, lane: Lane, raw: bytes | bytearray) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hyper_proxy import __version__
+from hyper_proxy.common.errors import BackendError
 from hyper_proxy.protocol.memcache import embedded, stats, wording
 from hyper_proxy.protocol.memcache.command import REFUSED
 from hyper_proxy.protocol.memcache.commands import ERRORS
@@ -133,7 +134,10 @@ def forget(session: MemcacheSession) -> None:
     storage = session.snapshot.storage
     key = session.key()
     if isinstance(storage, KeyValue):
-        storage.delete_many([key])
+        try:
+            storage.delete_many([key])
+        except BackendError as fault:  # the client hears of the size already
+            session.front.stats.error(fault.kind)
     elif storage.forwards:
         word = session.buf[session.framer.key_start : session.framer.key_end]
         request = b"delete %b\r\n" % key if word == key else b"md %b b\r\n" % word

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from hyper_proxy.common.errors import BackendError
 from hyper_proxy.protocol.redis import encode, handshake, wording
 from hyper_proxy.protocol.redis.framing import join_words
 from hyper_proxy.protocol.redis.transaction import Transaction
 from hyper_proxy.tenant import policy
 
 if TYPE_CHECKING:
+    from hyper_proxy.conn_pool.lane import Lane
     from hyper_proxy.protocol.redis.session import RedisSession
 
 # CLIENT REPLY
@@ -64,12 +66,28 @@ def select(session: RedisSession, argv: list[bytes]) -> bytes:
     if not 0 <= db < (session.instance.dbs if session.storage.forwards else 1):
         raise wording.ErrorReply(wording.DB_RANGE)
     if db != session.db and session.storage.forwards:
-        session.batch.ask(session.storage.lanes(db, session.resp, session.sequence)[0], join_words([b"PING"]))
+        _ask_any(session, session.storage.lanes(db, session.resp, session.sequence))
         if session.transaction is not None:
             session.transaction.follow(join_words([b"SELECT", b"%d" % (session.storage.level.db + db)]))
     session.db = db
     session.refresh()
     return encode.OK
+
+
+def _ask_any(session: RedisSession, lanes: list[Lane]) -> None:
+    """Has a server this database? The first that answers says it; raises BackendError when none does, or one says no."""
+    failure: BackendError | None = None
+    for lane in lanes:
+        try:
+            session.batch.ask(lane, join_words([b"PING"]))
+        except BackendError as fault:
+            if fault.kind == "protocol":
+                raise
+            failure = fault
+        else:
+            return
+    if failure is not None:
+        raise failure
 
 
 def quit_(session: RedisSession, argv: list[bytes]) -> bytes:

@@ -262,9 +262,10 @@ class Sum(Split):
         if failure is not None:
             return failure
         for part, reply in zip(self.parts, replies, strict=True):
-            if reply[0] != 58:
+            count: bytes = reply[1 : len(reply) - 2]
+            if reply[0] != 58 or not count.isdigit():
                 return session.misfit(part.shard)
-            total += int(reply[1 : len(reply) - 2])
+            total += int(count)
         return b":%d\r\n" % total
 
 

@@ -5,6 +5,7 @@ PUBLISH goes to every node, so a listener needs only one; which one depends on t
 
 from __future__ import annotations
 
+from contextlib import suppress
 from socket import SHUT_RDWR
 from typing import TYPE_CHECKING
 
@@ -74,7 +75,8 @@ class Subscriber:
     def close(self) -> None:
         """Listen no more."""
         self.closed = True
-        self.sock.shutdown(SHUT_RDWR)  # wakes the relay, which then ends
+        with suppress(OSError):  # the server may have ended it already
+            self.sock.shutdown(SHUT_RDWR)  # wakes the relay, which then ends
 
     def _relay(self) -> None:
         client = self.session.client
@@ -84,7 +86,8 @@ class Subscriber:
                 if not data:
                     raise ReplyError("it closed the connection")
                 for message in self.parser.feed(data):
-                    client.write(message)
+                    if not self._pass_on(message):
+                        return
                     self._note(message)
         except (OSError, ReplyError) as fault:
             if not self.closed:
@@ -93,6 +96,16 @@ class Subscriber:
         finally:
             self.node.relays.discard(self.sock)
             self.sock.close()
+
+    def _pass_on(self, message: bytes) -> bool:
+        """Write a message; a client that takes nothing is ended, which is not the server's fault."""
+        try:
+            self.session.client.write(message)
+        except OSError:
+            self.closed = True
+            self.answered.set(None)
+            self.session.client.hang_up()
+        return not self.closed
 
     def _note(self, message: bytes) -> None:
         """Follow the confirmations among the messages."""

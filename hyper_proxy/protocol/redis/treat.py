@@ -72,6 +72,7 @@ def _treat(session: RedisSession, raw: bytes, argv: list[bytes]) -> bool:
 def _say(session: RedisSession, kind: str, reply: bytes, spoils: bool = True) -> bool:
     """An error that the proxy found itself; inside a transaction it spoils the transaction, as in redis."""
     session.front.stats.error(kind)
+    session.tally(command.ADMIN)
     if spoils and session.transaction is not None:
         session.transaction.spoil()
     session.batch.add(reply)
@@ -89,7 +90,7 @@ def _unheard(session: RedisSession, raw: bytes, argv: list[bytes]) -> bool:
     if session.replies == conversation.SKIP:
         session.replies = conversation.ON
         session.refresh()
-    return True
+    return not session.closing
 
 
 def same_shard(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> bool:
@@ -155,8 +156,8 @@ class EveryNode(Reducer):
             answers.append(reply)
         try:
             return self.merge(answers, reducers.Context(session.resp, random))
-        except reducers.BadReply as fault:
-            return session.error_reply(ClientError(f"instance '{session.instance.name}': {fault}"))
+        except (reducers.BadReply, OverflowError, TypeError, RecursionError) as fault:
+            return session.error_reply(BackendError(session.instance.name, "(one of all)", "protocol", str(fault)))
 
 
 def every_node(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> bool:
@@ -188,13 +189,17 @@ def scan_nodes(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
     if not session.storage.forwards:
         return translated(session, row, raw, argv)
 
+    asked = 0
+
     def call(shard: int, words: list[bytes]) -> bytes:
+        nonlocal asked
+        asked = shard
         return session.batch.ask(session.lanes[shard], join_words(words))
 
     try:
         reply = scan.run(argv, len(session.lanes), call)
-    except ValueError as fault:
-        reply = session.error_reply(ClientError(f"instance '{session.instance.name}': {fault}"))
+    except ValueError:
+        reply = session.misfit(asked)
     session.tally(row.klass)
     session.batch.add(reply)
     return True
