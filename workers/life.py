@@ -159,5 +159,5 @@ class Life:
 def _count(engine: EnginePort) -> dict[str, Any]:
     """The engine's counters, and what the process has used."""
     snapshot = engine.snapshot()
-    snapshot.setdefault("worker", {})["cpu_seconds"] = time.process_time()
+    snapshot.setdefault("worker", {})["cpu_s"] = time.process_time()
     return snapshot

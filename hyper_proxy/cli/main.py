@@ -1,7 +1,8 @@
 """The command `hyper-proxy`: finds the verb in the table, imports its file, runs it.
 
 Only the file of the verb asked for is imported: `check` does not pay for the fleet, and the supervisor stays small.
-Exit status: 0 done, 1 failed, 2 wrong usage, 71 the system refused (bind, fork, file), 78 a configuration with errors.
+Exit status: 0 done, 1 failed, 2 wrong usage, 3 no worker could start, 71 the system refused (bind, fork, file),
+78 a configuration with errors.
 """
 
 from __future__ import annotations

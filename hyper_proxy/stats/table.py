@@ -32,6 +32,7 @@ TABLE = (
     Statistic(WORKER, "loop_lag_s", GAUGE, "seconds", "Longest delay of the event loop in the last heartbeats."),
     Statistic(WORKER, "connections", GAUGE, "", "Client connections that are open."),
     Statistic(WORKER, "rss_bytes", GAUGE, "bytes", "Resident memory; pages shared with the master are included."),
+    Statistic(WORKER, "cpu_s", GAUGE, "seconds", "Processor time that the worker in this slot has used."),
     Statistic(INSTANCE, "clients", GAUGE, "", "Client connections that are open."),
     Statistic(INSTANCE, "in_flight", GAUGE, "", "Clients that wait for a reply."),
     Statistic(INSTANCE, "accepted", COUNTER, "", "Client connections that were accepted."),
