@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hyper_proxy.config.model import Instance
 from hyper_proxy.hashing.placement import Placement
-from hyper_proxy.protocol.redis.command import CLASSES
+from hyper_proxy.stats.classes import CLASSES
 from hyper_proxy.stats.instance import InstanceStats
 
 if TYPE_CHECKING:

@@ -20,12 +20,6 @@ LOCAL = 10  # answered by the proxy, or asked of all nodes
 REFUSED = 11  # known, not served
 NONE = 12  # there is no such command
 
-# Classes, for statistics.
-READ = 0
-IDEMPOTENT = 1  # a write that may safely be sent twice
-WRITE = 2
-ADMIN = 3
-
 
 @cython.cclass
 class Command:
@@ -34,7 +28,7 @@ class Command:
     name         lower case, as it must be written
     form         one of the constants above
     least, most  number of words, the name included; most 0: no limit
-    klass        READ, IDEMPOTENT, WRITE or ADMIN
+    klass        READ, IDEMPOTENT, WRITE or ADMIN of hyper_proxy.stats.classes
     answers      what a server's answer may begin with; empty for retrievals, whose answer is checked against the key
     hides        of a quiet request: answers that are not passed on
     quiet        the row for requests of this command that carry the flag q, or None

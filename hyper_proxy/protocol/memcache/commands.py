@@ -6,25 +6,22 @@ docs/memcache-commands.md describes the same table for users; a test keeps both 
 from __future__ import annotations
 
 from hyper_proxy.protocol.memcache.command import (
-    ADMIN,
     DELETE,
     EXPTIME,
-    IDEMPOTENT,
     LOCAL,
     META,
     META_DEBUG,
     META_STORE,
     NONE,
     NUMBER,
-    READ,
     REFUSED,
     RETRIEVE,
     RETRIEVE_TOUCHING,
     STORE,
     STORE_CAS,
-    WRITE,
     Command,
 )
+from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ, WRITE
 
 ERRORS = (b"ERROR", b"CLIENT_ERROR", b"SERVER_ERROR")
 _STORED = (b"STORED\r\n", b"NOT_STORED\r\n", b"EXISTS\r\n", b"NOT_FOUND\r\n", *ERRORS)

@@ -13,7 +13,7 @@ from hyper_proxy.protocol.memcache import lushan, meta, stats, translate, wordin
 from hyper_proxy.protocol.memcache.command import LOCAL, REFUSED, RETRIEVE_TOUCHING, Command
 from hyper_proxy.protocol.memcache.commands import COMMANDS, UNKNOWN
 from hyper_proxy.protocol.memcache.framing import Framer, split_words
-from hyper_proxy.protocol.redis.command import CLASSES
+from hyper_proxy.stats.classes import CLASSES
 from hyper_proxy.storage.lushan import key_there
 
 FLUSH = "FLUSH_ALL"

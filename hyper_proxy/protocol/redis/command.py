@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import cython
 
+from hyper_proxy.stats.classes import ADMIN as ADMIN
+
 # Treatments. The walk over a client's requests looks at this number first.
 SINGLE = 0  # one key at a fixed place: forwarded as it came to the shard of that key
 SAME_SHARD = 1  # several keys or keys at moving places: forwarded when all are on one shard, else -CROSSSLOT
@@ -20,13 +22,6 @@ BLOCK = 8  # may block: on a connection of its own
 SUBSCRIBE = 9  # turns the connection into a listener: on a connection of its own
 REFUSED = 10  # not served; `why` is the reason
 
-# Classes, for statistics and for what may be repeated after a failure.
-READ = 0
-IDEMPOTENT = 1  # a write that may safely be sent twice
-WRITE = 2
-ADMIN = 3
-CLASSES = ("read", "idempotent", "write", "admin")
-
 
 @cython.cclass
 class Command:
@@ -39,7 +34,7 @@ class Command:
     blocks        for BLOCK: None (always), or a function (argv) -> bool; where it says no, it is a SAME_SHARD request
     outside       None, or a function (argv) -> bool: does the request read keys that it does not name (SORT with BY)?
                   Such a request cannot be served over more than one shard.
-    klass         READ, IDEMPOTENT, WRITE or ADMIN
+    klass         READ, IDEMPOTENT, WRITE or ADMIN of hyper_proxy.stats.classes
     treatment     one of the constants above
     reduce        name of the reducer for SPLIT and ALL, else ""
     flags         frozenset of redis' own flags of the command, str ("write", "no_multi", "no_auth" ...)

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ, WRITE
+
 from . import keyspec, wording
-from .command import ADMIN, BLOCK, IDEMPOTENT, READ, WRITE, Command
+from .command import BLOCK, Command
 from .treatments import ADDED, DECISIONS, IDEMPOTENT_WRITES
 
 FACTS_FILE = Path(__file__).with_name("commands.json")

@@ -9,8 +9,9 @@ from hyper_proxy.common.errors import ClientError, PolicyDenied
 from hyper_proxy.config.model import Instance
 from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Facts, Ground, Key, Outcome
 from hyper_proxy.protocol.redis import command, commands, scan, translate, wording
-from hyper_proxy.protocol.redis.command import CLASSES, Command
+from hyper_proxy.protocol.redis.command import Command
 from hyper_proxy.protocol.redis.framing import Framer, join_words
+from hyper_proxy.stats.classes import CLASSES
 from hyper_proxy.tenant import policy
 
 PAIRS = frozenset({b"mset"})  # split commands whose keys have a value each

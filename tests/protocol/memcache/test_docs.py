@@ -6,7 +6,7 @@ import re
 
 from hyper_proxy.build import ROOT
 from hyper_proxy.protocol.memcache.commands import COMMANDS
-from hyper_proxy.protocol.redis.command import CLASSES
+from hyper_proxy.stats.classes import CLASSES
 
 
 def test_the_page_names_every_command_with_its_class() -> None:

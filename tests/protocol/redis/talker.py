@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hyper_proxy.config.load import load_text
 from hyper_proxy.config.model import Instance
-from hyper_proxy.protocol.redis.command import CLASSES
+from hyper_proxy.stats.classes import CLASSES
 from hyper_proxy.stats.instance import InstanceStats
 
 CONFIG = """

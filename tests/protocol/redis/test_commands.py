@@ -14,16 +14,13 @@ from hyper_proxy.protocol.redis.command import (
     ALL,
     ANY,
     BLOCK,
-    IDEMPOTENT,
     LOCAL,
-    READ,
     REFUSED,
     SAME_SHARD,
     SCAN,
     SINGLE,
     SPLIT,
     SUBSCRIBE,
-    WRITE,
     Command,
 )
 from hyper_proxy.protocol.redis.commands import COMMANDS, FACTS, FACTS_FILE, VERSION, resolve, subcommands_of
@@ -31,6 +28,7 @@ from hyper_proxy.protocol.redis.local import LOCAL as HANDLERS
 from hyper_proxy.protocol.redis.local_docs import DOCS_FILE
 from hyper_proxy.protocol.redis.reducers import REDUCERS
 from hyper_proxy.protocol.redis.wording import ErrorReply
+from hyper_proxy.stats.classes import IDEMPOTENT, READ, WRITE
 from tests.protocol.raw import Raw
 
 ROOT = Path(__file__).resolve().parents[3]
