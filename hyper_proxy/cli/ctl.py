@@ -123,7 +123,7 @@ def admin_of(path: str) -> str:
     try:
         table = tomllib.loads(read_text(path)).get("admin", {})
         return read_listen(table.get("listen", DEFAULT_ADMIN)).address
-    except (ValueError, AttributeError) as error:  # no toml, no address; no table, no string
+    except (ValueError, AttributeError, RecursionError) as error:  # no toml, no address; no table, no string
         raise Unreachable(f"{path}: [admin] listen can't be read: {error}; use --admin HOST:PORT") from error
 
 
