@@ -148,7 +148,7 @@ class MultiGet(Reducer):
         part: Part
         out: bytearray | None
         wrong: cython.Py_ssize_t
-        size: cython.Py_ssize_t
+        size: cython.Py_ssize_t = 0
         self.receive(replies, session)
         while not self.lost or session.snapshot.instance.on_partial != "error":
             out = None
