@@ -65,10 +65,11 @@ PREFACE = """\
 # Statistics
 
 `GET /stats` (JSON) and `GET /metrics` (Prometheus) of the admin address. Counters only grow, also when a worker is
-replaced; gauges are those of the living workers. The counters of an instance or a node that a
-reload takes away go with it, and begin at 0 when a later reload brings it back; `rate()` takes that for a restart, which is right. A histogram stands in JSON as `count`, `sum_us`, `p50`, `p90`, `p99`,
-`p999`, `max` (microseconds, at most 1/16 too high) and `cells`, the counts they come from: `[[cell, count], ...]`.
-Histograms of many workers are added cell by cell and percentiles taken afterwards; percentiles are never averaged.
+replaced; gauges are those of the living workers. The counters of an instance or a node that a reload takes away go
+with it, and begin at 0 when a later reload brings it back; `rate()` takes that for a restart, which is right. A
+histogram stands in JSON as `count`, `sum_us`, `p50`, `p90`, `p99`, `p999`, `max` (microseconds, at most 1/16 too
+high) and `cells`, the counts they come from: `[[cell, count], ...]`. Histograms of many workers are added cell by
+cell and percentiles taken afterwards; percentiles are never averaged.
 
 This page is made from `hyper_proxy/stats/table.py`.
 """
