@@ -10,7 +10,7 @@ from typing import Any
 
 import gevent
 
-from hyper_proxy.config.model import Config, Instance
+from hyper_proxy.config.model import Config, Instance, bound_address
 from hyper_proxy.entry.janitor import Janitor
 from hyper_proxy.entry.listener import Listener
 from hyper_proxy.front import Front, Protocol, Snapshot
@@ -51,7 +51,7 @@ class Engine:
 
     def serve(self, instance: str, sock: socket.socket) -> None:
         """Accept clients of an instance on a bound, listening, non-blocking socket: the engine's from now on."""
-        address = _address(sock)
+        address = bound_address(sock)
         self.listeners[instance, address] = Listener(self.fronts[instance], sock, address)
 
     def close(self, instance: str, address: str) -> None:
@@ -138,12 +138,3 @@ def _release(old: Snapshot, new: Snapshot | None) -> None:
     same = new is not None and type(new.storage) is type(old.storage)
     if new is None or new.storage is not old.storage:
         old.storage.release(new.storage if new and same else None)
-
-
-def _address(sock: socket.socket) -> str:
-    name = sock.getsockname()
-    if isinstance(name, tuple):
-        return f"[{name[0]}]:{name[1]}" if ":" in name[0] else f"{name[0]}:{name[1]}"
-    return f"unix:{name}"
-
-

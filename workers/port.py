@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import Any, Protocol
 
-from hyper_proxy.config.model import Config, format_address
+from hyper_proxy.config.model import Config
 
 
 class EnginePort(Protocol):
@@ -44,9 +44,3 @@ def adopt(fd: int) -> socket.socket:
     sock = socket.socket(fileno=fd)
     sock.setblocking(False)
     return sock
-
-
-def bound_address(sock: socket.socket) -> str:
-    """Where it really listens: by this address the engine knows it."""
-    name = sock.getsockname()
-    return format_address("", 0, name) if isinstance(name, str) else format_address(name[0], name[1], "")

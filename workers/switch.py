@@ -16,9 +16,9 @@ from typing import Any
 
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.common.frames import Message
-from hyper_proxy.config.model import Config
+from hyper_proxy.config.model import Config, bound_address
 from workers.fault import in_words
-from workers.port import EnginePort, adopt, bound_address
+from workers.port import EnginePort, adopt
 
 
 @dataclass(slots=True)

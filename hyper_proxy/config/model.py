@@ -6,6 +6,7 @@ They say what was written, in the units of their names; nothing here starts, res
 from __future__ import annotations
 
 import os
+import socket
 from dataclasses import dataclass, field
 
 KIB = 1024
@@ -57,6 +58,12 @@ def format_address(host: str, port: int, path: str) -> str:
     if path:
         return f"unix:{path}"
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def bound_address(sock: socket.socket) -> str:
+    """The same of a socket: where it really listens, in numbers."""
+    name = sock.getsockname()
+    return format_address("", 0, name) if isinstance(name, str) else format_address(name[0], name[1], "")
 
 
 @dataclass(frozen=True, slots=True)

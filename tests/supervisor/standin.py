@@ -22,7 +22,7 @@ from hyper_proxy.cli import main, serve
 from hyper_proxy.common import log
 from hyper_proxy.common.birth import Birth
 from hyper_proxy.common.errors import HyperProxyError
-from hyper_proxy.config.model import Config
+from hyper_proxy.config.model import Config, bound_address
 
 COMMAND = [sys.executable, "-m", "tests.supervisor.standin"]
 LINES = 20
@@ -59,8 +59,6 @@ class StandIn:
     def serve(self, instance: str, sock: socket.socket) -> None:
         """Accepts for ever."""
         import gevent
-
-        from workers.port import bound_address
 
         sock.setblocking(True)
         self.listeners[instance, bound_address(sock)] = sock
