@@ -41,7 +41,6 @@ EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_NO_WORKER = 3
 EXIT_OS = 71  # sysexits.h: EX_OSERR
-EXIT_CONFIG = 78  # sysexits.h: EX_CONFIG
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,16 +18,9 @@ class HyperProxyError(Exception):
 
 
 class ClientError(HyperProxyError):
-    """A request that cannot be understood or served; the text goes to the client in its own protocol.
-
-    `fatal` says that framing is lost, so the connection must be closed after the error is sent.
-    """
+    """A request that cannot be understood or served; the text goes to the client in its own protocol."""
 
     kind = "client"
-
-    def __init__(self, message: str, *, fatal: bool = False) -> None:
-        super().__init__(message)
-        self.fatal = fatal
 
 
 class PolicyDenied(HyperProxyError):

@@ -15,7 +15,6 @@ MAX_KEY_BYTES = 250  # a longer key is skipped by Lushan without a word
 class LushanStorage(MemcacheStorage):
     """The Lushan servers of one level."""
 
-    speaks = "lushan"
     forwards = False
 
 

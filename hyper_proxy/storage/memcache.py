@@ -32,7 +32,6 @@ class MemcacheGreeting:
 class MemcacheStorage:
     """The servers of one level. A front that speaks memcache forwards to it as it is."""
 
-    speaks = "memcache"
     forwards = True
 
     def __init__(self, instance: str, level: Level, previous: object = None) -> None:

@@ -59,7 +59,6 @@ def _expect(prefix: bytes, what: str, answer: bytes) -> None:
 class RedisStorage:
     """The servers of one level. A front that speaks redis forwards to it as it is."""
 
-    speaks = "redis"
     forwards = True
 
     def __init__(self, instance: str, level: Level, previous: RedisStorage | None = None) -> None:

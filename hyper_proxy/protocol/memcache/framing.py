@@ -90,7 +90,7 @@ class Framer:
     @cython.ccall
     @cython.exceptval(-2, check=False)
     def scan(self, buf: bytes, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """The index after the request that begins at `start`; -1 when it is not whole. Raises a fatal ClientError."""
+        """The index after the request that begins at `start`; -1 when it is not whole. Raises a ClientError."""
         p: cython.p_uchar = buf
         n: cython.Py_ssize_t = len(buf)
         end: cython.Py_ssize_t = _find(buf, 10, start + self.position, n)
@@ -98,7 +98,7 @@ class Framer:
         size: cython.Py_ssize_t = -1
         if end < 0 or end - start > self.max_line:
             if n - start > self.max_line:
-                raise ClientError("line too long", fatal=True)
+                raise ClientError("line too long")
             self.position = n - start
             self.need = n - start + 1
             return -1

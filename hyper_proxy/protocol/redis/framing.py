@@ -11,7 +11,7 @@ from hyper_proxy.common.errors import ClientError
 
 
 def _protocol_error(text: str) -> ClientError:
-    return ClientError(f"Protocol error: {text}", fatal=True)
+    return ClientError(f"Protocol error: {text}")
 
 
 @cython.cclass
@@ -54,7 +54,7 @@ class Framer:
     @cython.ccall
     @cython.exceptval(-2, check=False)
     def scan(self, buf: bytes | bytearray, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """The index after the request that begins at `start`; -1 when it is not whole. Raises a fatal ClientError.
+        """The index after the request that begins at `start`; -1 when it is not whole. Raises a ClientError.
 
         buf: bytes, or the same request's bytes in a bytearray that grows: a scan goes on where the one before it ended.
         """
@@ -149,7 +149,7 @@ def _read_length(
 ) -> cython.Py_ssize_t:
     """Read the number behind the "*" or "$" at i into framer.length; the index after its line, -1 if that is not whole.
 
-    Raises a fatal ClientError with the words of `fault`.
+    Raises a ClientError with the words of `fault`.
     """
     value: cython.Py_ssize_t = 0
     end: cython.Py_ssize_t = i + 1
@@ -191,7 +191,7 @@ def words(buf: bytes, args: cython.Py_ssize_t, end: cython.Py_ssize_t) -> list:
 def split_line(line: bytes) -> list[bytes]:
     """The words of an inline request, with redis' quoting: "..." with \\n \\r \\t \\b \\a \\xHH, '...' with \\'.
 
-    Raises a fatal ClientError when quotes are not closed or not followed by a space.
+    Raises a ClientError when quotes are not closed or not followed by a space.
     """
     out: list[bytes] = []
     i, n = 0, len(line)

@@ -94,12 +94,6 @@ def permission(command: Command) -> str:
     return command.name.decode().replace("|", " ").upper()
 
 
-def not_allowed(command: Command, instance: str) -> bytes:
-    """For a dangerous command that the instance does not grant."""
-    name = permission(command)
-    return f"ERR '{name}' is not allowed on instance '{instance}': add \"{name}\" to its `allow` to serve it".encode()
-
-
 def only_subscribing(command: Command) -> bytes:
     """For a command that a RESP2 client may not send while it listens to channels."""
     allowed = b"only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
