@@ -184,7 +184,8 @@ SETTINGS: tuple[Setting, ...] = (
             only=NETWORK),
     Setting("level", "connections", Integer(1, 64), 1,
             "connections per worker, server and database in use, besides those of blocking, MULTI and listening "
-            "clients; one carries the requests of all clients, more help where single replies are very large", only=NETWORK),
+            "clients; one carries the requests of all clients, more help where single replies are very large",
+            only=NETWORK),
     Setting("level", "username", _SECRET, "",
             "the user name given to the servers with the password", only=_ON),
     Setting("level", "password", _SECRET, "",
