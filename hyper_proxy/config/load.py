@@ -77,7 +77,7 @@ def inspect_text(text: str, path: str) -> tuple[Config | None, list[Finding]]:
     notes = Notes(path, {})
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError; so is a number of 5000 digits
         message = str(error)
         place = _AT_LINE.search(message)
         notes.lines = {(): int(place[1]) if place else _open_line(text)}
@@ -96,7 +96,7 @@ def _open_line(text: str) -> int:
     for count in range(len(lines) - 1, max(0, len(lines) - MAX_OPEN_LINES), -1):
         try:
             tomllib.loads("\n".join(lines[:count]))
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             continue
         return count + 1
     return max(1, len(lines) - MAX_OPEN_LINES)

@@ -160,7 +160,9 @@ class Lane:
     def close(self) -> None:
         """Close as soon as nothing is in flight or queued; what still is fails at the read deadline at the latest."""
         self.leaving = True
-        if not self.private:  # a private one goes when its client gives it back
+        if self.patient:
+            self.loop.run_callback(self._lost, "closed", "removed from the configuration", False)
+        elif not self.private:  # a private one goes when its client gives it back
             self.loop.run_callback(self._close_when_idle)
 
     def abandon(self) -> None:

@@ -13,6 +13,8 @@ from hyper_proxy.conn_pool.reply_error import ReplyError
 
 __all__ = ["ReplyError", "ReplyParser"]
 
+MAX_REPLY_BYTES = 1 << 30  # twice what a redis server stores in one value; an array without end must end somewhere
+
 
 @cython.cclass
 class ReplyParser:
@@ -58,6 +60,8 @@ class ReplyParser:
     def _resume(self, rest: bytearray, data: bytes) -> list:
         out: list = []
         rest += data
+        if len(rest) > MAX_REPLY_BYTES:
+            raise ReplyError("a reply is longer than any that makes sense")
         n: cython.Py_ssize_t = len(rest)
         if n < self.need:
             return out

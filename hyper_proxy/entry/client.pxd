@@ -21,6 +21,8 @@ cdef class Client:
     cdef public object express
     cdef bint busy
     cdef bint leaving
+    cdef bint closed
+    cdef int writers
     cdef bytes data
     cdef bytes unsent
     cdef object turn

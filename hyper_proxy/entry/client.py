@@ -8,7 +8,7 @@ once, when they are there. They are offered to the session's express way first, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from errno import ENOTCONN
+from errno import ENOTCONN, EPIPE
 from select import POLLRDHUP
 from socket import SHUT_RD, SHUT_RDWR, socket
 from typing import Any
@@ -43,6 +43,8 @@ class Client:
     reading: cython.bint
     arrived: cython.bint
     busy: cython.bint  # an express batch is under way
+    closed: cython.bint
+    writers: cython.int
     leaving: cython.bint  # it ends when what it waits for is answered
     express: Callable[[bytes], bool] | None  # the session's take_express
     on_hang_up: Callable[[], None] | None  # called when the client goes away while its request is being answered
@@ -71,6 +73,8 @@ class Client:
         self.data = None
         self.unsent = None
         self.leaving = False
+        self.closed = False
+        self.writers = 0  # greenlets that wait until they can write on
         self.on_hang_up = None
         self.turn = None
         hub = get_hub()
@@ -210,11 +214,20 @@ class Client:
     @cython.ccall
     def _write(self, data: bytes) -> None:
         n: cython.Py_ssize_t = len(data)
+        if self.closed:
+            raise BrokenPipeError(EPIPE, "the client is gone")
         done: cython.Py_ssize_t = send(self.fd, data, 0)
         self.bytes_out += n
-        while done < n:
-            wait_write(self.fd, self.write_s)
-            done += send(self.fd, data, done)
+        if done < n:
+            self.writers += 1
+            try:
+                while done < n:
+                    wait_write(self.fd, self.write_s)
+                    done += send(self.fd, data, done)
+            finally:
+                self.writers -= 1
+                if self.closed and not self.writers:
+                    self.sock.close()
 
     def leave(self) -> None:
         """End the connection between two requests: what has come is still answered, then the reader sees the end.
@@ -231,6 +244,8 @@ class Client:
         self._shut(SHUT_RDWR)
 
     def _shut(self, how: int) -> None:
+        if self.closed:
+            return
         try:
             self.sock.shutdown(how)
         except OSError as error:
@@ -238,6 +253,11 @@ class Client:
                 raise
 
     def close(self) -> None:
-        """Give everything back."""
+        """Give everything back; the descriptor only when nobody waits on it, for its number is soon another client's."""
         self.watcher.close()
-        self.sock.close()
+        if self.writers:
+            self._shut(SHUT_RDWR)  # wakes who waits
+        else:
+            self.sock.close()
+        self.closed = True
+        self.express = None  # a bound method of the session, which holds this client

@@ -6,6 +6,7 @@ import errno
 import os
 import socket
 from contextlib import suppress
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from gevent import get_hub
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 ACCEPTS_PER_TURN = 64  # then the loop goes round: clients that are connected come first
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+LOG_EVERY_S = 10.0  # a listener that pauses again and again says so at most so often
 PAUSE_S = 0.5  # without descriptors, accepting is tried again after this
 
 
@@ -36,6 +38,7 @@ class Listener:
         self.hub = get_hub()
         self.watcher = self.hub.loop.io(sock.fileno(), 1)
         self.timer = self.hub.loop.timer(PAUSE_S)
+        self.paused_at = 0.0
         self.watcher.start(self._on_connection)
 
     def close(self) -> None:
@@ -59,12 +62,19 @@ class Listener:
         except OSError as error:
             if error.errno not in EXHAUSTED:
                 raise
-            log.warning("listener.paused", address=self.address, why=os.strerror(error.errno), seconds=PAUSE_S)
-            self.watcher.stop()
-            self.timer.start(self._resume)
+            self._pause(os.strerror(error.errno))
             return False
         self.hub.loop.run_callback(greenlet(self._run, self.hub).switch, sock, peer)
         return True
+
+    def _pause(self, why: str) -> None:
+        if self.paused_at + LOG_EVERY_S < monotonic():
+            self.paused_at = monotonic()
+            log.warning("listener.paused", address=self.address, why=why, seconds=PAUSE_S)
+        self.watcher.stop()
+        self.timer.close()
+        self.timer = self.hub.loop.timer(PAUSE_S)
+        self.timer.start(self._resume)
 
     def _resume(self) -> None:
         self.watcher.start(self._on_connection)

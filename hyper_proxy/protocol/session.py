@@ -82,6 +82,7 @@ class Session:
                 self.feed(data)
         finally:
             self.end()
+            self.rest = None
 
     @cython.ccall
     def feed(self, data: bytes) -> None:

@@ -29,6 +29,7 @@ if not cython.compiled:
 RETRIEVE_TOUCHING = 1  # hyper_proxy.protocol.memcache.command has all forms; up to this one they are retrievals
 LOCAL = 10
 
+OF_HTTP = frozenset({b"POST ", b"GET /", b"PUT /", b"HEAD ", b"OPTIO", b"Host:"})
 END_BYTES = 5  # "END" CRLF
 FIELDS = 4  # of one entry of `asked`
 
@@ -123,6 +124,9 @@ class MemcacheSession(Session):
         ):
             return False  # what may leave no answer, or waits for more than a reply
         if framer.error is not None:
+            if buf[start : start + 5] in OF_HTTP:
+                # A web page can make a browser send a request here, and put commands into its body: hang up.
+                self.closing = True
             return self.refuse()
         taken: cython.bint = True
         if command.form >= LOCAL:

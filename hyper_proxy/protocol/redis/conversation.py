@@ -59,10 +59,11 @@ def hello(session: RedisSession, argv: list[bytes]) -> bytes:
 
 def select(session: RedisSession, argv: list[bytes]) -> bytes:
     """SELECT db: kept for this client; a server is asked first, so that no database is OK that is not there."""
-    try:
-        db = int(argv[1])
-    except ValueError:
-        raise wording.ErrorReply(wording.NOT_AN_INTEGER) from None
+    db = wording.number(argv[1].removeprefix(b"-"))
+    if db is None:
+        raise wording.ErrorReply(wording.NOT_AN_INTEGER)
+    if argv[1].startswith(b"-"):
+        raise wording.ErrorReply(wording.DB_RANGE)
     if not 0 <= db < (session.instance.dbs if session.storage.forwards else 1):
         raise wording.ErrorReply(wording.DB_RANGE)
     if db != session.db and session.storage.forwards:

@@ -90,8 +90,8 @@ def parse_page(reply: bytes) -> Page:
 def wanted(argv: list[bytes]) -> int:
     """The number after COUNT. One that makes no sense counts as the default here: the server will word the error."""
     for at in range(2, len(argv) - 1, 2):
-        if argv[at].lower() == b"count" and argv[at + 1].isdigit():
-            return int(argv[at + 1])
+        if argv[at].lower() == b"count":
+            return wording.number(argv[at + 1]) or DEFAULT_COUNT
     return DEFAULT_COUNT
 
 

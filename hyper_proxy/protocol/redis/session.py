@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 SINGLE = 0  # hyper_proxy.protocol.redis.command has all treatments
 SPLIT = 2
+STRANGER_WORDS = 10  # before AUTH, as in redis
+STRANGER_BYTES = 16384
 MAX_WORKERS = 4096  # the worker's slot is part of a client's id, so ids are unique in the fleet
 
 
@@ -90,13 +92,17 @@ class RedisSession(Session):
         snapshot = self.snapshot
         limits = snapshot.instance.limits
         self.max_key = limits.max_key_bytes
-        self.framer = Framer(limits.max_arguments, limits.max_value_bytes, limits.max_line_bytes)
         self.placement = snapshot.placement
         self.refresh()
 
     def refresh(self) -> None:
         """Follow a change of database, RESP version, transaction or CLIENT REPLY."""
         storage = self.storage = self.snapshot.storage
+        limits = self.snapshot.instance.limits
+        words, size = limits.max_arguments, limits.max_value_bytes
+        if not self.authenticated:
+            words, size = min(words, STRANGER_WORDS), min(size, STRANGER_BYTES)
+        self.framer = Framer(words, size, limits.max_line_bytes)
         self.lanes = storage.lanes(self.db, self.resp, self.sequence) if storage.forwards else []
         self.special = (
             not storage.forwards
@@ -158,6 +164,7 @@ class RedisSession(Session):
                         continue
                 if self.batch.express or not self.handle(buf[start:end], words(buf, framer.args, end)):
                     break
+                framer = self.framer  # AUTH and HELLO change it
                 start = end
         except ClientError as fault:
             self.batch.add(error(f"ERR {fault}"))

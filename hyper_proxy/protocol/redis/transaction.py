@@ -42,6 +42,7 @@ class Transaction:
         self.opened = False  # MULTI was sent
         self.altered = False  # the lane has another database or RESP version than it was borrowed with
         self.held: list[bytes] = []
+        self.held_bytes = 0
 
     def takes(self, row: Command) -> bool:
         """Is this command queued, instead of done?"""
@@ -85,6 +86,9 @@ class Transaction:
         session.tally(row.klass)
         shards = {self._locate(argv[position]) for position in commands.keys_of(row, argv)}
         if not shards and self.lane is None:
+            self.held_bytes += len(raw)
+            if self.held_bytes > session.instance.limits.max_request_bytes:
+                raise wording.ErrorReply(b"ERR the transaction is longer than limits.max_request_bytes")
             self.held.append(raw)
             session.batch.add(encode.QUEUED)
             return True

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 Treatment = Callable[["RedisSession", "Command", bytes, list[bytes]], bool]
 
+OF_HTTP = frozenset({b"post", b"host:"})
 WAIT_SHARE = 0.5  # of a lane's read deadline
 BEFORE_LOGIN = frozenset({b"auth", b"hello", b"quit", b"reset"})
 
@@ -46,6 +47,11 @@ def treat(session: RedisSession, raw: bytes, argv: list[bytes]) -> bool:
 
 
 def _treat(session: RedisSession, raw: bytes, argv: list[bytes]) -> bool:
+    if argv[0].lower() in OF_HTTP:
+        # A web page can make a browser send a request here, and put commands into its body: as redis does, hang up.
+        session.closing = True
+        session.front.stats.error("client")
+        return False
     try:
         row = commands.resolve(argv)
         if not session.authenticated and row.name not in BEFORE_LOGIN:
@@ -116,11 +122,12 @@ DB_WORD: dict[bytes, Callable[[list[bytes]], int]] = {b"move": lambda argv: 2, b
 
 def _with_server_db(session: RedisSession, argv: list[bytes], at: int) -> bytes | None:
     """The request with the database as the servers number it: the level's `db` is added. None to send it as it came."""
-    if not at or not argv[at].isdigit():
+    db = wording.number(argv[at]) if at else None
+    if db is None:
         return None
-    if int(argv[at]) >= session.instance.dbs:
+    if db >= session.instance.dbs:
         raise wording.ErrorReply(wording.DB_RANGE)
-    return join_words([*argv[:at], b"%d" % (session.storage.level.db + int(argv[at])), *argv[at + 1 :]])
+    return join_words([*argv[:at], b"%d" % (session.storage.level.db + db), *argv[at + 1 :]])
 
 
 def shard_of(session: RedisSession, row: Command, argv: list[bytes]) -> int:
@@ -178,8 +185,10 @@ def every_node(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
 def _shortened(session: RedisSession, argv: list[bytes]) -> bytes:
     """WAIT is about what its own connection wrote, so it goes where writes go, and may not hold that up for long."""
     most = max(1, round(session.lanes[0].node.read_s * WAIT_SHARE * 1000))
-    asked = int(argv[2]) if argv[2].isdigit() else -1
-    return join_words([argv[0], argv[1], b"%d" % most]) if asked == 0 or asked > most else join_words(argv)
+    asked = wording.number(argv[2])
+    if asked is None:
+        return join_words(argv)  # the servers word the error
+    return join_words([argv[0], argv[1], b"%d" % (min(asked, most) or most)])
 
 
 def scan_nodes(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> bool:

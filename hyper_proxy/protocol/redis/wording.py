@@ -17,6 +17,14 @@ from .command import Command
 QUOTE_BYTES = 128
 
 
+MAX_DIGITS = 18  # of a number that is read: more do not fit 64 bits, and Python's int refuses very many
+
+
+def number(word: bytes) -> int | None:
+    """The number that a word is, if it is one without a sign and not too long."""
+    return int(word) if word.isdigit() and len(word) <= MAX_DIGITS else None
+
+
 class ErrorReply(ClientError):
     """A client's fault whose text is the whole error as redis words it, code included; `reply` is the encoded reply."""
 
