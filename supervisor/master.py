@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import socket
 import sys
 import time
@@ -59,6 +60,7 @@ def run(config: Config, digest: str, crew: Crew, findings: Sequence[Finding] = (
             log.warning("config.warning", finding=finding)
             if config.log.file:  # who starts it by hand reads it here
                 sys.stderr.write(f"{finding}\n")
+        raise_descriptor_limit()
         current = open_listeners(config, digest)
     except (ListenError, logs.LogError) as error:
         hint = f" in {config.path}" if config.path else " in a configuration of your own: -c FILE"
@@ -72,6 +74,12 @@ def give_up(text: str) -> None:
     sys.stderr.write(f"hyper-proxy: {text}\n")
     if log.sink().file.path:
         log.error("master.failed", error=text)
+
+
+def raise_descriptor_limit() -> None:
+    """Clients and servers each take a descriptor: use as many as the system lets this user have, as `check` assumes."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def open_listeners(config: Config, digest: str) -> Current:

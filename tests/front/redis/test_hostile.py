@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 from collections.abc import Callable
 
@@ -110,3 +111,17 @@ def test_idle_clients_that_leave_during_a_drain_do_not_cut_the_others(
         assert waiting.makefile("rb").read() == b"*-1\r\n"
     assert fleet.process.wait(10) == 0
     assert "Traceback" not in fleet.read_log()
+
+
+def test_a_worker_may_open_as_many_descriptors_as_the_system_allows(
+    start_fleet: Callable[[str], Fleet], redis_nodes: list[Running], memcached_nodes: list[Running]
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 256), hard))
+    try:
+        ports = {name: free_port() for name in ("port", "locked", "memcache")}
+        fleet = start_fleet(CONFIG.format(**ports, node=redis_nodes[0].port, memcached=memcached_nodes[0].port))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    (worker,) = fleet.worker_pids()
+    assert resource.prlimit(worker, resource.RLIMIT_NOFILE) == (hard, hard)
