@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -72,7 +73,8 @@ class Fleet:
 
     def write(self, config: str) -> None:
         """Replace the configuration file; nothing is reloaded yet."""
-        admin = "" if "[admin]" in config else f'\n[admin]\nlisten = "127.0.0.1:{self.admin_port}"\n'
+        has_admin = re.search(r"^ *\[admin\]", config, re.MULTILINE)
+        admin = "" if has_admin else f'\n[admin]\nlisten = "127.0.0.1:{self.admin_port}"\n'
         self.file.write_text(config + admin)
 
     def is_ready(self) -> bool:
