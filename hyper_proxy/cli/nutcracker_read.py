@@ -38,6 +38,12 @@ class PoolServer:
     name: str
     pinned: bool
 
+    @property
+    def rank(self) -> tuple[int, bytes]:
+        """What twemproxy sorts the servers of a pool by when it validates its file (conf_validate_server)."""
+        name = self.name.encode()
+        return len(name), name
+
 
 @dataclass(slots=True)
 class Pool:

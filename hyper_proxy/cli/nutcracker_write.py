@@ -11,7 +11,7 @@ from typing import Any
 
 import toml
 
-from hyper_proxy.cli.nutcracker_read import Pool
+from hyper_proxy.cli.nutcracker_read import Pool, PoolServer
 from hyper_proxy.config.addresses import read_listen
 from hyper_proxy.config.settings import HOUR_MS
 
@@ -21,6 +21,11 @@ PATIENCE_MS = {"connect_ms": 1000, "read_ms": 10_000, "queue_ms": 10_000}
 """Deadlines for a pool that had none: long enough for what such a pool is used to, but an end to a hung server."""
 ADMIN_PORTS = range(22122, 65536, 100)
 """The sidecar's own port, and others for when a pool listens there."""
+ORDER_MATTERS = {
+    "modula": "keys are dealt out in it",
+    "ketama": "where two servers have the same point in the ring, the first of them gets its keys",
+}
+"""What the order of the servers decides in a distribution; in the other, random, it decides nothing."""
 
 Table = dict[str, Any]
 
@@ -108,7 +113,13 @@ def _table(header: str, values: Table) -> list[str]:
 
 def _servers(pool: Pool) -> list[str]:
     """One server a line, so that later changes are easy to see."""
-    return ["servers = [", *(f"  {_show(server.entry)}," for _, server in pool.values["servers"]), "]", ""]
+    return ["servers = [", *(f"  {_show(server.entry)}," for server in _in_order(pool)), "]", ""]
+
+
+def _in_order(pool: Pool) -> list[PoolServer]:
+    """The servers in the order that twemproxy gives them: not that of its file, unless it makes no difference."""
+    servers = [server for _, server in pool.values["servers"]]
+    return sorted(servers, key=lambda server: server.rank) if pool.values["distribution"] in ORDER_MATTERS else servers
 
 
 def _show(value: object) -> str:
@@ -200,10 +211,19 @@ def _redis(pool: Pool, name: str) -> list[str]:
     return lines
 
 
+def _order(pool: Pool, name: str) -> list[str]:
+    if _in_order(pool) == [server for _, server in pool.values["servers"]]:
+        return []
+    return [
+        "servers: in the order into which twemproxy sorts them, by name: shorter names first, equally long ones by",
+        f"their bytes. Leave them so: {ORDER_MATTERS[pool.values['distribution']]}.",
+    ]
+
+
 def _ring(pool: Pool, name: str) -> list[str]:
     pinned = [server.name for _, server in pool.values["servers"] if server.pinned]
     return [f"servers: the alias {alias} keeps the name this server had in the ring" for alias in pinned]
 
 
-NOTES: tuple[Note, ...] = (_named, _mode, _timeouts, _ejection, _clients, _automatic, _redis, _ring)
+NOTES: tuple[Note, ...] = (_named, _mode, _timeouts, _ejection, _clients, _automatic, _redis, _order, _ring)
 """What there is to say about a pool, in the order in which it is written."""

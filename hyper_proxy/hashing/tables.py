@@ -154,7 +154,12 @@ DISTRIBUTIONS: dict[str, DistributionRow] = {
     "ketama": DistributionRow(
         ketama.ketama, "twemproxy's ring: 160 MD5 points per server", TWEMPROXY, weights=True, names=True
     ),
-    "modula": DistributionRow(modula.modula, "hash modulo the weighted list of servers", TWEMPROXY, weights=True),
+    "modula": DistributionRow(
+        modula.modula,
+        "hash modulo the weighted list of servers, which twemproxy sorts by name",
+        TWEMPROXY,
+        weights=True,
+    ),
     "random": DistributionRow(modula.random, "any server, anew for every request", None),
     "libmemcached_modula": DistributionRow(libmemcached.modula, "hash modulo number of servers", LIBMEMCACHED),
     "libmemcached_ketama": DistributionRow(

@@ -112,9 +112,9 @@ def test_all_keys_arrive() -> None:
     assert (level.storage, level.hash, level.distribution, level.hash_tag) == ("memcache", "fnv1a_64", "ketama", "")
     assert [hashing.ring_name(server) for server in level.servers] == [
         "10.0.0.3",
-        "memcache.example.com:11212",
-        "/run/memcached.sock:",
         "10.0.0.4:011213",
+        "/run/memcached.sock:",
+        "memcache.example.com:11212",
     ]
 
 
@@ -126,6 +126,28 @@ def test_whatever_changes_its_meaning_is_said() -> None:
         assert f"{key}:" in said or f"{key}," in said, key
     for words in ("first_pool", "n.yml", "wait for ever", "file mode", "SELECT", "the alias 10.0.0.4:011213"):
         assert words in said
+
+
+@pytest.mark.parametrize(
+    ("distribution", "order", "words"),
+    [
+        ("modula", "cab", "keys are dealt out"),
+        ("ketama", "cab", "the same point in the ring"),
+        ("random", "abc", ""),
+    ],
+)
+def test_servers_stand_in_the_order_of_twemproxy(distribution: str, order: str, words: str) -> None:
+    servers = "   - a:1:1 n10\n   - b:1:1 n9x\n   - c:1:1 n9\n"
+    pool = f"a:\n  listen: 127.0.0.1:1\n  distribution: {distribution}\n  servers:\n"
+    assert "".join(server.host for server in imported(pool + servers).instances[0].levels[0].servers) == order
+    text = write_toml(read_pools(pool + servers, "n.yml"), "n.yml")
+    assert ("by name: shorter names first" in text) is bool(words)
+    assert words in text
+
+
+def test_of_a_sorted_list_nothing_is_said() -> None:
+    pool = "a:\n  listen: 127.0.0.1:1\n  distribution: modula\n  servers:\n   - a:1:1\n   - b:1:1\n   - a:10:1\n"
+    assert "servers:" not in write_toml(read_pools(pool, "n.yml"), "n.yml")
 
 
 def test_a_newline_in_a_name_does_not_leave_its_comment() -> None:

@@ -11,8 +11,14 @@ REPLY_S = 10.0
 class Raw:
     """Sends bytes, reads one reply at a time."""
 
-    def __init__(self, port: int) -> None:
-        self.sock = socket.create_connection(("127.0.0.1", port), REPLY_S)
+    def __init__(self, place: int | str) -> None:
+        """A port of the loopback interface, or the path of a unix socket."""
+        if isinstance(place, int):
+            self.sock = socket.create_connection(("127.0.0.1", place), REPLY_S)
+        else:
+            self.sock = socket.socket(socket.AF_UNIX)
+            self.sock.settimeout(REPLY_S)
+            self.sock.connect(place)
         self.file: BinaryIO = self.sock.makefile("rb")
 
     def close(self) -> None:

@@ -1,4 +1,8 @@
-"""twemproxy's modula and random."""
+"""twemproxy's modula and random.
+
+twemproxy sorts the servers of a pool by name before; here they stand as they are listed (docs/hashing.md says in what
+order to list them).
+"""
 
 from __future__ import annotations
 
