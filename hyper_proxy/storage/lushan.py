@@ -7,9 +7,7 @@ A client's key becomes `$db-$key` (https://github.com/taohui/lushan); which data
 from __future__ import annotations
 
 from hyper_proxy.common.errors import ClientError
-from hyper_proxy.storage.memcache import MemcacheStorage
-
-MAX_KEY_BYTES = 250  # a longer key is skipped by Lushan without a word
+from hyper_proxy.storage.memcache import MAX_KEY_BYTES, MemcacheStorage
 
 
 class LushanStorage(MemcacheStorage):
@@ -21,6 +19,6 @@ class LushanStorage(MemcacheStorage):
 def key_there(db: int, key: bytes) -> bytes:
     """What a Lushan server calls this key of this database. Raises ClientError."""
     there = b"%d-%b" % (db, key)
-    if len(there) > MAX_KEY_BYTES:
+    if len(there) > MAX_KEY_BYTES:  # Lushan would skip it without a word
         raise ClientError(f"the key is longer than {MAX_KEY_BYTES} bytes with the number of its lushan database")
     return there

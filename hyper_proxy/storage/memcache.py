@@ -11,6 +11,7 @@ from hyper_proxy.conn_pool.nodes import Nodes
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.storage.memcache_replies import MemcacheParser
 
+MAX_KEY_BYTES = 250  # what memcached takes; with a longer key it would not read the value of a set
 QUESTIONS = 2  # one would not show a server that answers too much
 
 

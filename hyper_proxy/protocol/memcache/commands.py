@@ -22,8 +22,8 @@ from hyper_proxy.protocol.memcache.command import (
     Command,
 )
 from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ, WRITE
+from hyper_proxy.storage.memcache_replies import ERRORS
 
-ERRORS = (b"ERROR", b"CLIENT_ERROR", b"SERVER_ERROR")
 _STORED = (b"STORED\r\n", b"NOT_STORED\r\n", b"EXISTS\r\n", b"NOT_FOUND\r\n", *ERRORS)
 _NUMBERS = tuple(b"%d" % digit for digit in range(10))
 

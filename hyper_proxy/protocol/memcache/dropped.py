@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hyper_proxy.common.gather import Gather
-from hyper_proxy.protocol.memcache.commands import ERRORS
+from hyper_proxy.storage.memcache_replies import ERRORS
 
 
 class Dropped(Gather):

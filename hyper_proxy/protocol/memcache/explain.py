@@ -15,8 +15,8 @@ from hyper_proxy.protocol.memcache.commands import COMMANDS, UNKNOWN
 from hyper_proxy.protocol.memcache.framing import Framer, split_words
 from hyper_proxy.stats.classes import CLASSES
 from hyper_proxy.storage.lushan import key_there
+from hyper_proxy.tenant import policy
 
-FLUSH = "FLUSH_ALL"
 LUSHAN_GETS = (b"get", b"bget")
 NOTHING = "nothing is sent"
 AT_HOME = "the proxy answers it itself, no server is asked"
@@ -69,7 +69,7 @@ def explain(instance: Instance, words: list[bytes]) -> Explanation:
     if framer.error == wording.ERROR:
         raise BadQuestion(f"'{_text(row.name)}' takes {_counts(row)} words, itself included; {len(words)} were given")
     allow = _text(row.name).upper() if row.dangerous else ""
-    allowed = _is_allowed(instance, allow)
+    allowed = not allow or policy.allows(instance, allow)
     facts = Facts(_text(row.name), CLASSES[row.klass], treatment(question), allow=allow, allowed=allowed)
     keys: tuple[Key, ...] = ()
     try:
@@ -164,18 +164,13 @@ def _embedded(question: Question) -> Outcome:
     return Outcome(f"no server is asked: the request becomes operations on the {question.storage} file")
 
 
-def _is_allowed(instance: Instance, name: str) -> bool:
-    """Who may empty the servers may also resize them."""
-    return not name or not instance.allow.isdisjoint({name, FLUSH})
-
-
 def _local(question: Question) -> Outcome:
     to_all = TO_ALL.get(question.row.name)
     return to_all(question) if to_all else Outcome(AT_HOME)
 
 
 def _flush(question: Question) -> Outcome:
-    if not _is_allowed(question.instance, FLUSH):
+    if not policy.allows(question.instance, "FLUSH_ALL"):
         return Outcome(NOTHING, error=_text(wording.NO_FLUSH))
     if question.ground.placement is None:
         return _embedded(question)
@@ -185,11 +180,11 @@ def _flush(question: Question) -> Outcome:
 
 
 def _resize(question: Question) -> Outcome:
-    name = question.row.name
-    why = "" if question.storage == "memcache" else "the storage is no memcached"
-    if not _is_allowed(question.instance, _text(name).upper()):
-        why = "the instance's `allow` does not name it"
-    return Outcome(NOTHING, error=_text(wording.refused(name, why))) if why else _to_all(question)
+    if not policy.allows(question.instance, "CACHE_MEMLIMIT"):
+        return Outcome(NOTHING, error=_text(wording.NO_RESIZE))
+    if question.storage != "memcache":
+        return Outcome(NOTHING, error=_text(wording.refused(question.row.name, "the storage is no memcached")))
+    return _to_all(question)
 
 
 def _stats(question: Question) -> Outcome:

@@ -15,6 +15,7 @@ from hyper_proxy.common.errors import ClientError
 from hyper_proxy.protocol.memcache import wording
 from hyper_proxy.protocol.memcache.commands import COMMANDS, UNKNOWN
 from hyper_proxy.protocol.memcache.numbers import read_signed32, read_unsigned32, read_unsigned64
+from hyper_proxy.storage.memcache import MAX_KEY_BYTES
 
 if not cython.compiled:
     from hyper_proxy.protocol.memcache.command import Command
@@ -30,7 +31,6 @@ META_STORE = 8
 META_DEBUG = 9
 LOCAL = 10
 
-MAX_KEY_BYTES = 250  # what memcached takes; with a longer key it would not read the value of a set
 MAX_SIZE = 2**31 - 3  # of a value that a line can announce
 MOST_META_WORDS = 19  # of mg, ms, md, ma
 PLAIN_DIGITS = 9  # so many digits fit into every field

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hyper_proxy import __version__
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.protocol.memcache import embedded, stats, wording
 from hyper_proxy.protocol.memcache.command import REFUSED
-from hyper_proxy.protocol.memcache.commands import ERRORS
 from hyper_proxy.protocol.memcache.numbers import read_signed32, read_unsigned32
 from hyper_proxy.storage.keyvalue import KeyValue
+from hyper_proxy.storage.memcache_replies import ERRORS
+from hyper_proxy.tenant import policy
 from hyper_proxy.tunnel.batch import Reducer
 
 if TYPE_CHECKING:
     from hyper_proxy.protocol.memcache.session import MemcacheSession
-
-VERSION = b"1.6.18-hyper_proxy-%b" % __version__.encode()
-"""Clients read the number to know what the server can: it is that of the memcached whose protocol this is."""
 
 Answer = Callable[["MemcacheSession", Sequence[bytes]], bool]
 
@@ -47,7 +44,7 @@ def mn(session: MemcacheSession, words: Sequence[bytes]) -> bool:
 
 
 def version(session: MemcacheSession, words: Sequence[bytes]) -> bool:
-    session.answer(b"VERSION %b\r\n" % VERSION)
+    session.answer(b"VERSION %b\r\n" % stats.VERSION.encode())
     return True
 
 
@@ -80,7 +77,7 @@ def show_stats(session: MemcacheSession, words: Sequence[bytes]) -> bool:
 
 def flush_all(session: MemcacheSession, words: Sequence[bytes]) -> bool:
     """flush_all [delay] [noreply]"""
-    if "FLUSH_ALL" not in session.instance.allow:
+    if not policy.allows(session.instance, "FLUSH_ALL"):
         session.front.stats.error("denied")
         return _say(session, wording.NO_FLUSH)
     request = b"flush_all\r\n"
@@ -95,10 +92,10 @@ def flush_all(session: MemcacheSession, words: Sequence[bytes]) -> bool:
 
 
 def cache_memlimit(session: MemcacheSession, words: Sequence[bytes]) -> bool:
-    """cache_memlimit megabytes [noreply]: of each node. Who may empty the nodes may also resize them."""
-    if not session.instance.allow & {"CACHE_MEMLIMIT", "FLUSH_ALL"}:
+    """cache_memlimit megabytes [noreply]: of each node."""
+    if not policy.allows(session.instance, "CACHE_MEMLIMIT"):
         session.front.stats.error("denied")
-        return _say(session, wording.refused(b"cache_memlimit", "the instance's `allow` does not name it"))
+        return _say(session, wording.NO_RESIZE)
     limit = read_unsigned32(words[0])
     if limit is None:
         return _say(session, wording.ERROR)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from hyper_proxy.common.errors import ClientError
 from hyper_proxy.hashing.lushan import db_rule
 from hyper_proxy.protocol.memcache import wording
-from hyper_proxy.protocol.memcache.commands import ERRORS
 from hyper_proxy.protocol.memcache.fanout import item_end
 from hyper_proxy.protocol.memcache.framing import split_words
 from hyper_proxy.storage.lushan import key_there
+from hyper_proxy.storage.memcache_replies import ERRORS
 from hyper_proxy.tunnel.batch import Reducer
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ import cython
 
 from hyper_proxy.common.errors import ClientError
 from hyper_proxy.protocol.memcache import embedded, local, lushan, meta, wording
-from hyper_proxy.protocol.memcache.commands import ERRORS
 from hyper_proxy.protocol.memcache.dropped import Dropped
 from hyper_proxy.protocol.memcache.fanout import MultiGet, item_end
 from hyper_proxy.protocol.memcache.framing import Framer, split_words
 from hyper_proxy.storage.keyvalue import KeyValue
+from hyper_proxy.storage.memcache_replies import ERRORS
 
 if not cython.compiled:
     from hyper_proxy.conn_pool.lane import Lane

@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from hyper_proxy import __version__
 from hyper_proxy.protocol.memcache import wording
-from hyper_proxy.protocol.memcache.commands import ERRORS
 from hyper_proxy.protocol.memcache.numbers import read_unsigned32
+from hyper_proxy.storage.memcache_replies import ERRORS
 from hyper_proxy.tunnel.batch import Reducer
 
 if TYPE_CHECKING:
     from hyper_proxy.protocol.memcache.session import MemcacheSession
+
+VERSION = f"1.6.18-hyper_proxy-{__version__}"
+"""Clients read the number to know what the server can: it is that of the memcached whose protocol this is."""
 
 _born = time.time()
 
@@ -117,7 +120,7 @@ def own_lines(session: MemcacheSession) -> dict[str, str]:
         "pid": str(os.getpid()),
         "uptime": str(int(now - _born)),
         "time": str(int(now)),
-        "version": f"1.6.18-hyper_proxy-{__version__}",
+        "version": VERSION,
         "pointer_size": str(struct.calcsize("P") * 8),
         "rusage_user": f"{usage.ru_utime:.6f}",
         "rusage_system": f"{usage.ru_stime:.6f}",

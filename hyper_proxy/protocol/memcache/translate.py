@@ -26,8 +26,8 @@ from hyper_proxy.protocol.memcache.translate_common import (
 from hyper_proxy.storage.keyvalue import Item, KeyValue, Mode, NotANumber
 
 NOT_FOUND = b"NOT_FOUND\r\n"
-BAD_EXPTIME = "invalid exptime argument"
-BAD_DELETE = "bad command line format.  Usage: delete <key> [noreply]"
+BAD_EXPTIME = wording.text_of(wording.BAD_EXPTIME)
+BAD_DELETE = wording.text_of(wording.BAD_DELETE)
 NO_DELAY = "flush_all with a delay is not served by an instance whose storage is {}"
 
 Verb = Callable[[KeyValue, list[bytes], bytes], bytes]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 
 from hyper_proxy.common.errors import ClientError
+from hyper_proxy.protocol.memcache import wording
 from hyper_proxy.protocol.memcache.numbers import read_signed32, read_unsigned32, read_unsigned64
 from hyper_proxy.storage.keyvalue import EXPIRED
+from hyper_proxy.storage.memcache import MAX_KEY_BYTES
 
-BAD_LINE = "bad command line format"
-NOT_A_DELTA = "invalid numeric delta argument"
+BAD_LINE = wording.text_of(wording.BAD_FORMAT)
+NOT_A_DELTA = wording.text_of(wording.BAD_DELTA)
 NOT_NUMERIC = "cannot increment or decrement non-numeric value"
-MAX_KEY_BYTES = 250
 MAX_RELATIVE_S = 60 * 60 * 24 * 30  # an exptime up to 30 days is relative, a greater one is unix time
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from hyper_proxy.common.errors import ClientError
+from hyper_proxy.protocol.memcache import wording
 from hyper_proxy.protocol.memcache.translate_common import (
     NOT_NUMERIC,
     check_key,
@@ -39,9 +40,9 @@ from hyper_proxy.storage.keyvalue import (
 MAX_WORDS = 19  # of a line; memcached reads no more flags
 MAX_OPAQUE_BYTES = 31
 BAD_TOKEN = "bad token in command line format"
-TOO_MANY_FLAGS_OF_MG_AND_MS = "options flags are too long"
-TOO_MANY_FLAGS = "options flags too long"
-BAD_FLAG = "invalid or duplicate flag"  # md and ma say no more, whatever is wrong with a flag
+TOO_MANY_FLAGS_OF_MG_AND_MS = wording.text_of(wording.MANY_FLAGS_READING)
+TOO_MANY_FLAGS = wording.text_of(wording.MANY_FLAGS)
+BAD_FLAG = wording.text_of(wording.BAD_OR_DUPLICATE_FLAG)  # md and ma say no more, whatever is wrong with a flag
 
 CODES = {Outcome.STORED: b"HD", Outcome.NOT_STORED: b"NS", Outcome.EXISTS: b"EX", Outcome.NOT_FOUND: b"NF"}
 SET_MODES = {b"S": Mode.SET, b"E": Mode.ADD, b"R": Mode.REPLACE, b"A": Mode.SET, b"P": Mode.SET}
@@ -151,9 +152,9 @@ def _read_flags(words: list[bytes], first: int) -> Line:
     for word in words[first:]:
         flag, token = word[:1], word[1:]
         if flag in line.flags:
-            raise ClientError("duplicate flag")
+            raise ClientError(wording.text_of(wording.DUPLICATE_FLAG))
         if flag not in _PLAIN and flag not in _CHECKS:
-            raise ClientError("invalid flag")
+            raise ClientError(wording.text_of(wording.BAD_FLAG))
         line.flags[flag] = token
         try:
             if flag in _CHECKS:

@@ -29,9 +29,17 @@ def partly(error: bytes, lost: int, keys: int) -> bytes:
     return b"%b (%d of %d keys)\r\n" % (error.removesuffix(b"\r\n"), lost, keys)
 
 
+def text_of(reply: bytes) -> str:
+    """What an error reply says, for a ClientError that becomes this reply."""
+    return reply.removeprefix(b"CLIENT_ERROR ").removesuffix(b"\r\n").decode()
+
+
 def refused(name: bytes, why: str) -> bytes:
     """For a command that the proxy knows and does not serve."""
     return b"CLIENT_ERROR %b is not served: %b\r\n" % (name, why.encode())
+
+
+NO_RESIZE = refused(b"cache_memlimit", "the instance's `allow` does not name it")
 
 
 def server_error(text: object) -> bytes:
