@@ -1,8 +1,8 @@
 from hyper_proxy.common.clock cimport now
 from hyper_proxy.common.sockio cimport recv, send
 from hyper_proxy.common.gather cimport Gather
+from hyper_proxy.conn_pool.flights cimport Flights
 from hyper_proxy.conn_pool.replies cimport ReplyParser
-from hyper_proxy.stats.histogram cimport Histogram
 
 
 cdef class Lane:
@@ -17,7 +17,6 @@ cdef class Lane:
     cdef readonly bint patient
     cdef readonly bint private
     cdef readonly object dead
-    cdef Histogram latency
     cdef readonly Py_ssize_t max_pending_bytes
     cdef double read_s
     cdef double heard_at
@@ -31,7 +30,7 @@ cdef class Lane:
     cdef list queue
     cdef list waiting
     cdef Py_ssize_t head
-    cdef object flights
+    cdef Flights flights
     cdef bytes unsent
     cdef Py_ssize_t unsent_from
     cdef object loop
@@ -47,4 +46,3 @@ cdef class Lane:
     cpdef submit(self, object raw, Gather gather, Py_ssize_t position)
     cdef _depart(self, bytes data, Py_ssize_t count)
     cdef deliver(self, list replies)
-    cdef measure(self, Py_ssize_t count, double at)

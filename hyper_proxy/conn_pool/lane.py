@@ -15,7 +15,6 @@ Everything here but `submit` and `wait_for_room` runs in the hub, so nothing can
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import cython
@@ -30,6 +29,7 @@ if not cython.compiled:
     from hyper_proxy.common.clock import now
     from hyper_proxy.common.gather import Gather
     from hyper_proxy.common.sockio import recv, send
+    from hyper_proxy.conn_pool.flights import Flights
 
 if TYPE_CHECKING:
     from hyper_proxy.conn_pool.node import Greeting, Node
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 CLOSED = 0
 CONNECTING = 1
 READY = 2
-STATES = ("closed", "connecting", "ready")
 LARGE_BYTES = 65536  # sends above this take their time; smaller ones are not looked after
 TIMER_SLACK_S = 0.0005  # a timer may be so early
 CLOSE_CHECK_S = 0.02  # a lane that must go is looked at so often until it is idle
@@ -60,7 +59,6 @@ class Lane:
         self.patient = False
         self.dead: BackendError | None = None
         self.state = CLOSED
-        self.latency = node.latency
         self.max_pending_bytes = node.max_pending_bytes
         self.read_s = node.read_s
         self.pending: list = []
@@ -69,7 +67,7 @@ class Lane:
         self.waiting: list = []  # the same of what was sent, from `head` on
         self.head = 0
         # (how many had been sent after it, when) for each send that is not answered yet.
-        self.flights: deque[tuple[int, float]] = deque()
+        self.flights = Flights(node.latency)
         self.sent = 0
         self.answered = 0
         self.bytes_in = 0
@@ -196,7 +194,7 @@ class Lane:
     def _depart(self, data: bytes, count: cython.Py_ssize_t) -> None:
         at: cython.double = now()
         self.sent += count
-        self.flights.append((self.sent, at))
+        self.flights.depart(self.sent, at)
         if self.read_s and self.timer is None:
             self._start_timer(self.read_s)
         self._send(data, 0)
@@ -265,7 +263,7 @@ class Lane:
             return
         if self.fresh:
             self.node.proved()
-        self.measure(count, at)
+        self.flights.arrive(self.answered, count, at)
         self.deliver(replies)
         if self.fresh:
             self.fresh = False
@@ -295,22 +293,6 @@ class Lane:
         elif self.head > COMPACT_AT:
             del waiting[: self.head]
             self.head = 0
-
-    @cython.cfunc
-    def measure(self, count: cython.Py_ssize_t, at: cython.double) -> None:
-        """Note the time since sending for `count` replies that have come: one entry for all of one send."""
-        done: cython.Py_ssize_t = self.answered
-        target: cython.Py_ssize_t = done + count
-        while done < target:
-            end: cython.Py_ssize_t
-            sent_at: cython.double
-            end, sent_at = self.flights[0]
-            if end <= target:
-                self.flights.popleft()
-            else:
-                end = target
-            self.latency.add(int((at - sent_at) * 1e6), end - done)
-            done = end
 
     # --- the life of the connection
 
@@ -366,13 +348,13 @@ class Lane:
         """Silence is measured from the last byte heard or taken, or from the oldest open question: the later one."""
         self.timer.close()
         self.timer = None
-        if not self.flights:
+        if not self.flights.any():
             return
         if self._silence_left() <= TIMER_SLACK_S:
             # Was it the worker itself that had no time? Then the answer is there by now.
             sock = self.sock
             self._on_readable()
-            if self.sock is not sock or self.timer is not None or not self.flights:
+            if self.sock is not sock or self.timer is not None or not self.flights.any():
                 return
             if self.large and self._is_taking():
                 self.heard_at = now()
@@ -390,7 +372,7 @@ class Lane:
         return self.taken > before
 
     def _silence_left(self) -> float:
-        return max(self.flights[0][1], self.heard_at) + self.read_s - now()
+        return max(self.flights.oldest(), self.heard_at) + self.read_s - now()
 
     def _expire(self) -> float:
         """The server is slow to read: what has waited for it too long is not sent. Seconds until the next look."""
@@ -431,7 +413,7 @@ class Lane:
         waiting, head = self.waiting, self.head
         self.waiting, self.head = [], 0
         self.answered = self.sent
-        self.flights.clear()
+        self.flights.forget()
         # A server may close what has been idle; that is no failure.
         error = self.node.lost(kind, detail, blame and len(waiting) > head)
         if self.private:

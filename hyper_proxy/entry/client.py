@@ -253,7 +253,7 @@ class Client:
                 raise
 
     def close(self) -> None:
-        """Give everything back; the descriptor only when nobody waits on it, for its number is soon another client's."""
+        """Give everything back; the descriptor only when nobody waits on it: its number is soon another client's."""
         self.watcher.close()
         if self.writers:
             self._shut(SHUT_RDWR)  # wakes who waits

@@ -131,7 +131,8 @@ def test_the_log_tells_when_a_node_fails_and_when_it_is_back(
 ) -> None:
     node = own(redis_server())
     port = free_port()
-    fleet = start_fleet((HEAD + REDIS).format(port=port, a=node.port, b=node.port, db=0).replace(f', "127.0.0.1:{node.port} b"', ""))
+    config = (HEAD + REDIS).format(port=port, a=node.port, b=node.port, db=0)
+    fleet = start_fleet(config.replace(f', "127.0.0.1:{node.port} b"', ""))
     client = redis.Redis(port=port, protocol=2)
     client.set("k", "v")
     node.kill()

@@ -76,7 +76,7 @@ def select(session: RedisSession, argv: list[bytes]) -> bytes:
 
 
 def _ask_any(session: RedisSession, lanes: list[Lane]) -> None:
-    """Has a server this database? The first that answers says it; raises BackendError when none does, or one says no."""
+    """Has a server this database? The first that answers says it; BackendError when none does, or one says no."""
     failure: BackendError | None = None
     for lane in lanes:
         try:

@@ -80,7 +80,9 @@ def test_a_number_without_end_is_an_error_and_no_more(ports: dict[str, int], wor
     assert answer.startswith((b"-ERR ", b":0\r\n", b"*2\r\n")) and answer.endswith(b"+PONG\r\n+OK\r\n")
 
 
-@pytest.mark.parametrize(("front", "body"), [("port", b"SET pwned yes\r\n"), ("memcache", b"set pwned 0 0 3\r\nyes\r\n")])
+@pytest.mark.parametrize(
+    ("front", "body"), [("port", b"SET pwned yes\r\n"), ("memcache", b"set pwned 0 0 3\r\nyes\r\n")]
+)
 def test_a_web_page_cannot_send_commands(ports: dict[str, int], front: str, body: bytes) -> None:
     answer = say(ports[front], b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" + body)
     assert b"OK" not in answer and b"STORED" not in answer
