@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hyper_proxy.config.model import Level
@@ -16,10 +16,14 @@ from hyper_proxy.storage.resp import RespParser
 MAX_IDLE = 16  # borrowed lanes kept for the next borrower, per node and greeting
 
 
+def join_words(argv: Sequence[bytes]) -> bytes:
+    """The request that these words make."""
+    return b"*%d\r\n%b" % (len(argv), b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in argv]))
+
+
 def encode(*words: bytes | str | int) -> bytes:
-    """A request."""
-    parts = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-    return b"*%d\r\n%b" % (len(parts), b"".join([b"$%d\r\n%b\r\n" % (len(part), part) for part in parts]))
+    """The same from texts and numbers."""
+    return join_words([word if isinstance(word, bytes) else str(word).encode() for word in words])
 
 
 @dataclass(frozen=True, slots=True)

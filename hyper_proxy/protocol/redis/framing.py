@@ -8,6 +8,7 @@ line. Errors have redis' own words; and as redis does, the two bytes behind a wo
 import cython
 
 from hyper_proxy.common.errors import ClientError
+from hyper_proxy.storage.redis import join_words as join_words
 
 
 def _protocol_error(text: str) -> ClientError:
@@ -240,8 +241,3 @@ def _quoted(line: bytes, i: int, quote: bytes, word: bytearray) -> int:
             word += here
             i += 1
     raise _protocol_error("unbalanced quotes in request")
-
-
-def join_words(argv: list[bytes]) -> bytes:
-    """The request that these words make."""
-    return b"*%d\r\n%b" % (len(argv), b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in argv]))
