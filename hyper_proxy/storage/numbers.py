@@ -28,7 +28,8 @@ def parse_int64(text: bytes) -> int | None:
 def parse_uint64_prefix(text: bytes) -> int | None:
     """The number at the front of `text`, or None when memcached would not take it for one.
 
-    A minus sign wraps as in C; memcached refuses the result only if its highest bit is set.
+    A minus sign wraps as in C. When the number has the highest bit, memcached looks for a minus sign, anywhere up to
+    the end of the C string, and refuses the number if there is one.
     """
     found = _UINT64.match(text)
     if found is None:
@@ -37,11 +38,8 @@ def parse_uint64_prefix(text: bytes) -> int | None:
     digits = digits.lstrip(b"0") or b"0"
     if len(digits) > MAX_DIGITS or int(digits) > UINT64_MAX:
         return None
-    number = int(digits)
-    if sign == b"-":
-        number = -number & UINT64_MAX
-        return None if number >> 63 else number
-    return number
+    number = -int(digits) & UINT64_MAX if sign == b"-" else int(digits)
+    return None if number >> 63 and b"-" in text.partition(b"\0")[0] else number
 
 
 def step_uint64(number: int, delta: int) -> int:

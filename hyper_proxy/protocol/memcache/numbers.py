@@ -8,28 +8,14 @@ from __future__ import annotations
 
 import re
 
+from hyper_proxy.storage.numbers import INT64_MAX, INT64_MIN, MAX_DIGITS, parse_uint64_prefix
+
 _NUMBER = re.compile(rb"[\t\v\f\r]*([+-]?)([0-9]+)(?=[\t\v\f\r]|\Z)")
-_INT64_MAX = 2**63 - 1
-_UINT64_MAX = 2**64 - 1
-
-
-def _read(word: bytes) -> tuple[bool, int] | None:
-    """(negative?, absolute value)"""
-    found = _NUMBER.match(word)
-    # More digits than any number has: do not even convert them.
-    if found is None or len(found[2].lstrip(b"0")) > 20:
-        return None
-    return found[1] == b"-", int(found[2])
 
 
 def read_unsigned64(word: bytes) -> int | None:
     """A delta or a cas; None when it is no number. A minus sign wraps, if the result has no highest bit."""
-    read = _read(word)
-    if read is None or read[1] > _UINT64_MAX:
-        return None
-    negative, size = read
-    value = -size & _UINT64_MAX if negative else size
-    return None if value > _INT64_MAX and b"-" in word else value
+    return None if b"\0" in word else parse_uint64_prefix(word)
 
 
 def read_unsigned32(word: bytes) -> int | None:
@@ -40,10 +26,10 @@ def read_unsigned32(word: bytes) -> int | None:
 
 def read_signed32(word: bytes) -> int | None:
     """A time of expiry or a length; None when it is no number. The lower 32 bits count, with a sign."""
-    read = _read(word)
-    if read is None:
+    found = _NUMBER.match(word)
+    if found is None or len(found[2].lstrip(b"0")) > MAX_DIGITS:
         return None
-    value = -read[1] if read[0] else read[1]
-    if not -_INT64_MAX - 1 <= value <= _INT64_MAX:
+    value = -int(found[2]) if found[1] == b"-" else int(found[2])
+    if not INT64_MIN <= value <= INT64_MAX:
         return None
     return (value + 2**31) % 2**32 - 2**31

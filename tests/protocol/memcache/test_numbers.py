@@ -15,6 +15,7 @@ from hyper_proxy.protocol.memcache.numbers import read_signed32, read_unsigned32
         (b"18446744073709551615", 2**64 - 1), (b"18446744073709551616", None), (b"-18446744073709551615", 1),
         (b"-9223372036854775808", None), (b"-9223372036854775809", 2**63 - 1), (b"0" * 40 + b"5", 5),
         (b"9" * 40, None), (b"0x10", None), (b"9223372036854775808\t-", None), (b"1\x0b2", 1), (b"\x0c\r3", 3),
+        (b"1\x00", None),
     ],
 )  # fmt: skip
 def test_unsigned_64_bits(word: bytes, number: int | None) -> None:
