@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from dataclasses import dataclass
 from random import random
@@ -49,10 +48,6 @@ class Engine:
         self.listeners: dict[tuple[str, str], Listener] = {}
         self.commit(self.prepare(config))
         gevent.spawn(Janitor().run, self.fronts)
-        # Before the loop waits, others on this core may run: what they send meanwhile shares the next turn's system calls.
-        # With nobody else to run it returns at once.
-        self.courtesy = gevent.get_hub().loop.prepare(ref=False)
-        self.courtesy.start(os.sched_yield)
 
     def serve(self, instance: str, sock: socket.socket) -> None:
         """Accept clients of an instance on a bound, listening, non-blocking socket: the engine's from now on."""
