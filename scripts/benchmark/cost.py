@@ -7,7 +7,6 @@ from pathlib import Path
 
 import psutil
 
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -17,12 +16,16 @@ def tree(pid: int) -> list[int]:
 
 
 def cpu_s(pid: int) -> float:
-    """User and system time of the whole tree, that of children which have ended included (proc(5): fields 14 to 17)."""
-    ticks = 0
+    """Time on a CPU of all threads of the whole tree, as the scheduler counts it in nanoseconds.
+
+    User and system time of /proc/PID/stat are sampled at clock ticks: what works in bursts between them was seen to be
+    charged a third of its time. Children that ended in between are not counted; none does in a run.
+    """
+    nanoseconds = 0
     for member in tree(pid):
-        fields = Path(f"/proc/{member}/stat").read_text().rpartition(")")[2].split()
-        ticks += sum(map(int, fields[11:15]))
-    return ticks / TICKS_PER_S
+        for thread in Path(f"/proc/{member}/task").iterdir():
+            nanoseconds += int((thread / "schedstat").read_text().split()[0])
+    return nanoseconds / 1e9
 
 
 def rss_bytes(pid: int) -> int:
