@@ -83,6 +83,8 @@ class Transaction:
             raise wording.ErrorReply(wording.NOT_IN_MULTI)
         if row.name == b"select":
             raise wording.ErrorReply(b"ERR SELECT inside MULTI is not served: its connection has its database already")
+        if not self.opened and session.batch.slots:
+            return False  # MULTI is asked first, alone
         session.tally(row.klass)
         shards = {self._locate(argv[position]) for position in commands.keys_of(row, argv)}
         if not shards and self.lane is None:
@@ -109,10 +111,10 @@ class Transaction:
             return encode.EMPTY_ARRAY
         if self.lane is None:
             self._pin({0})
-        self._open()
         try:
+            self._open()
             reply = session.batch.ask(self.lane, EXEC)
-        except BackendError:
+        except (BackendError, wording.ErrorReply):
             self.abandon()
             raise
         if self.altered:
@@ -145,8 +147,19 @@ class Transaction:
             self.lane = self.storage.borrow(self.shard, session.db, session.resp)
 
     def _open(self) -> None:
-        """Send MULTI and what was held back, once."""
-        if not self.opened and self.lane is not None:
-            self.opened = True
-            for raw in (MULTI, *self.held):
-                self.lane.submit(raw, None, -1)
+        """Say MULTI, once, then what was held back: what a server does not queue, it would do at once.
+
+        Raises ErrorReply in the server's words, or BackendError; the transaction is spoilt then.
+        """
+        if self.opened or self.lane is None:
+            return
+        try:
+            reply = self.session.batch.ask(self.lane, MULTI)
+        except BackendError:
+            self.spoil()
+            raise
+        if reply != encode.OK:
+            raise wording.ErrorReply(reply[1:-2])
+        self.opened = True
+        for raw in self.held:
+            self.lane.submit(raw, None, -1)

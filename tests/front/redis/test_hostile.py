@@ -11,7 +11,7 @@ import redis
 
 from tests.kit.fleet import Fleet
 from tests.kit.ports import free_port
-from tests.kit.servers import Running
+from tests.kit.servers import Running, redis_server
 from tests.kit.wait import wait_for
 
 CONFIG = """
@@ -127,3 +127,17 @@ def test_a_worker_may_open_as_many_descriptors_as_the_system_allows(
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     (worker,) = fleet.worker_pids()
     assert resource.prlimit(worker, resource.RLIMIT_NOFILE) == (hard, hard)
+
+
+def test_what_a_server_will_not_put_into_a_transaction_is_not_done(
+    start_fleet: Callable[[str], Fleet], own: Callable[[Running], Running], memcached_nodes: list[Running]
+) -> None:
+    node = own(redis_server())
+    server = redis.Redis(port=node.port, protocol=2)
+    server.execute_command("ACL", "SETUSER", "default", "on", "nopass", "~*", "+@all", "-multi")
+    ports = {name: free_port() for name in ("port", "locked", "memcache")}
+    start_fleet(CONFIG.format(**ports, node=node.port, memcached=memcached_nodes[0].port))
+    answer = say(ports["port"], b"PING\r\nMULTI\r\nSET k 1\r\nINCR n\r\nEXEC\r\nGET k\r\nQUIT\r\n")
+    assert answer.startswith(b"+PONG\r\n+OK\r\n-NOPERM ")
+    assert b"-EXECABORT " in answer and answer.endswith(b"$-1\r\n+OK\r\n")
+    assert server.exists("k", "n") == 0
