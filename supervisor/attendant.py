@@ -25,8 +25,8 @@ from supervisor.spawn import explain_exit
 STOP_GRACE_S = 0.6
 
 Answer = Callable[[dict[str, Any]], None]
-Verb = Callable[[Answer], None]
-"""Does what the sidecar asks for and calls the answer, at once or later."""
+Verb = Callable[[Answer, Message], None]
+"""Does what the sidecar asks for and calls the answer, at once or later. The message has the arguments of the verb."""
 
 EnterSidecar = Callable[[int, int, str], int]
 """Lives the sidecar's life in the forked child: descriptor of the pipe, of the listening socket, and the socket's
@@ -101,7 +101,7 @@ class Attendant:
         def answer(data: dict[str, Any]) -> None:
             pipe.send({"type": "reply", "id": number, "data": data})
 
-        verb(answer)
+        verb(answer, message)
 
     def _mute(self) -> None:
         pid = self.pid

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from hyper_proxy.common import log
+from hyper_proxy.common.frames import Message
 from supervisor.attendant import Answer, Verb
 from supervisor.census import Census
 from supervisor.current import Current
@@ -30,12 +32,12 @@ class Desk:
         path = current.config.path
         self._file = os.path.abspath(path) if path else ""
         self.verbs: dict[str, Verb] = {
-            "status": lambda answer: answer(self.status()),
+            "status": lambda answer, message: answer(self.status()),
             "stats": self._stats,
-            "config": lambda answer: answer(self.config()),
-            "reload": lambda answer: reloader.request(lambda result: answer(result.report() | self.identity())),
-            "drain": lambda answer: self._order(answer, stopper.drain),
-            "stop": lambda answer: self._order(answer, stopper.fast),
+            "config": lambda answer, message: answer(self.config()),
+            "reload": self._reload,
+            "drain": lambda answer, message: self._order(answer, message, stopper.drain),
+            "stop": lambda answer, message: self._order(answer, message, stopper.fast),
         }
 
     def identity(self) -> dict[str, Any]:
@@ -67,16 +69,26 @@ class Desk:
         """The configuration in force as JSON; what is secret is masked."""
         return self.identity() | {"generation": self._current.generation, "config": _plain(self._current.config)}
 
-    def _stats(self, answer: Answer) -> None:
+    def _stats(self, answer: Answer, message: Message) -> None:
         def pulled(silent: list[int]) -> None:
             snapshots = {"silent": silent, "snapshots": self._census.snapshots(), "retired": self._census.retired}
             answer(self.status() | snapshots)
 
         self._census.pull(pulled)
 
-    def _order(self, answer: Answer, action: Callable[[], None]) -> None:
+    def _reload(self, answer: Answer, message: Message) -> None:
+        _write_down(message)
+        self._reloader.request(lambda result: answer(result.report() | self.identity()))
+
+    def _order(self, answer: Answer, message: Message, action: Callable[[], None]) -> None:
+        _write_down(message)
         action()
         answer(self.status())
+
+
+def _write_down(message: Message) -> None:
+    """What an operator orders is logged before it is done, with who did."""
+    log.info("operator.order", verb=message["verb"], who=message.get("who", ""))
 
 
 def _plain(value: object) -> Any:

@@ -32,13 +32,13 @@ class Link:
         self._waiting: dict[int, AsyncResult[dict[str, Any]]] = {}
         self._writing = Semaphore()
 
-    def ask(self, verb: str, timeout_s: float) -> dict[str, Any]:
+    def ask(self, verb: str, timeout_s: float, **arguments: object) -> dict[str, Any]:
         """The master's answer to a verb of its table (supervisor/desk.py). Raises NoAnswer."""
         number = next(self._numbers)
         result = self._waiting[number] = AsyncResult()
         try:
             with self._writing:
-                self._sock.sendall(encode_frame({"type": "command", "id": number, "verb": verb}))
+                self._sock.sendall(encode_frame({**arguments, "type": "command", "id": number, "verb": verb}))
             if not result.wait(timeout_s):
                 raise NoAnswer(f"the master did not answer '{verb}' within {timeout_s:g} s")
             answer: dict[str, Any] = result.get()
