@@ -37,6 +37,12 @@ COLD: tuple[ColdSetting, ...] = (
         lambda config: config.admin.address,
         "the sidecar keeps its socket",
     ),
+    ColdSetting(
+        ("proxy", "pidfile"),
+        lambda config: config.pidfile,
+        lambda config: config.pidfile,
+        "the lock of the running master is on that file",
+    ),
 )
 
 
@@ -68,7 +74,7 @@ def placement_warning(name: str) -> str:
     return f"placement of keys changed in instance '{name}': keys may now be looked for on other servers"
 
 
-_OTHERS = ("drain_timeout_s", "prepare_timeout_s", "log")
+_OTHERS = ("scheduling", "drain_timeout_s", "prepare_timeout_s", "log")
 
 
 def summary(old: Config, new: Config) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hyper_proxy.config.model import Config
 from supervisor.listeners import Listener, Wanted, wanted
+from supervisor.pidfile import PidFile
 
 
 @dataclass(slots=True)
@@ -23,6 +24,7 @@ class Current:
     listeners: dict[str, Listener]
     admin: Listener
     loaded_at: float
+    pidfile: PidFile
     generation: int = 1
 
     def of(self, slot: int) -> list[tuple[Wanted, socket.socket]]:
@@ -38,8 +40,10 @@ class Current:
         """Closes everything for good."""
         self.close_listeners()
         self.admin.close()
+        self.pidfile.remove()
 
     def close_in_child(self, keep: frozenset[socket.socket]) -> None:
         """Closes in a fresh child what it does not keep."""
+        self.pidfile.close()
         for listener in (*self.listeners.values(), self.admin):
             listener.close_in_child(keep)

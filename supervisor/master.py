@@ -34,6 +34,7 @@ from supervisor.fleet import EnterWorker, Fleet
 from supervisor.listeners import ListenError, bind_admin, bind_all, wanted
 from supervisor.log_roll import LogRoller
 from supervisor.loop import Loop
+from supervisor.pidfile import PidFile, PidFileError, claim
 from supervisor.reload import Reloader
 from supervisor.signals import SignalInbox
 from supervisor.stop import Stopper
@@ -61,8 +62,8 @@ def run(config: Config, digest: str, crew: Crew, findings: Sequence[Finding] = (
             if config.log.file:  # who starts it by hand reads it here
                 sys.stderr.write(f"{finding}\n")
         raise_descriptor_limit()
-        current = open_listeners(config, digest)
-    except (ListenError, logs.LogError) as error:
+        current = take_hold(config, digest)
+    except (ListenError, PidFileError, logs.LogError) as error:
         hint = f" in {config.path}" if config.path else " in a configuration of your own: -c FILE"
         give_up(f"{error}{hint}")
         return EXIT_OS
@@ -82,7 +83,18 @@ def raise_descriptor_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def open_listeners(config: Config, digest: str) -> Current:
+def take_hold(config: Config, digest: str) -> Current:
+    """Takes what no second master may have: pid file and addresses. Raises PidFileError and ListenError; nothing is
+    kept then."""
+    pidfile = claim(config.pidfile)
+    try:
+        return open_listeners(config, digest, pidfile)
+    except ListenError:
+        pidfile.remove()
+        raise
+
+
+def open_listeners(config: Config, digest: str, pidfile: PidFile) -> Current:
     """Binds everything that a configuration asks for. Raises ListenError; nothing stays open then."""
     admin = bind_admin(config.admin)
     try:
@@ -90,7 +102,7 @@ def open_listeners(config: Config, digest: str) -> Current:
     except ListenError:
         admin.close()
         raise
-    return Current(config, digest, config.worker_count, listeners, admin, time.time())
+    return Current(config, digest, config.worker_count, listeners, admin, time.time(), pidfile)
 
 
 class Master:

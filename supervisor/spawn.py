@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import setproctitle
 
-from supervisor import signals
+from supervisor import notify, signals
 
 EXIT_FAILED = 1
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -47,6 +47,7 @@ def _live(
         setproctitle.setproctitle(f"hyper-proxy: {name}")
         die_with(master)
         signals.reset_in_child()
+        notify.drop_in_child()
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
         shed()
         code = body()

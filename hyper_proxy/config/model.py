@@ -197,11 +197,13 @@ class Config:
 
     path: str
     workers: int
+    scheduling: str
     drain_timeout_s: float
     prepare_timeout_s: float
     admin: Listen
     log: Log
     instances: tuple[Instance, ...]
+    pidfile: str = ""
 
     @property
     def worker_count(self) -> int:

@@ -112,10 +112,15 @@ def _names(*names: str, later: tuple[str, ...] = ()) -> Choice:
 SETTINGS: tuple[Setting, ...] = (
     Setting("proxy", "workers", Integer(0, 1024), 0,
             "worker processes; 0 means one for each core", hot=False),
+    Setting("proxy", "scheduling", _names("batch", "normal"), "batch",
+            "how the kernel shares out busy cores to the workers: batch lets them serve more requests at a time"),
     Setting("proxy", "drain_timeout_s", Seconds(0, DAY_S), 30,
             "how long a stopping worker lets its clients finish"),
     Setting("proxy", "prepare_timeout_s", Seconds(0.1, 3600), 10,
             "how long a reload waits for every worker's yes; after it the old configuration stays"),
+    Setting("proxy", "pidfile", FilePath(), "",
+            'the file with the master\'s pid, locked while it lives; "" is none, which suits systemd and containers',
+            hot=False),
 
     Setting("admin", "listen", TcpAddress(), "127.0.0.1:22122",
             "where the sidecar listens; it asks for no password, so keep it on loopback", hot=False),
