@@ -3,6 +3,8 @@ cdef extern from "<time.h>" nogil:
         long tv_sec
         long tv_nsec
     int CLOCK_MONOTONIC
+    int CLOCK_PROCESS_CPUTIME_ID
     int clock_gettime(int clock, timespec* at)
 
 cpdef double now()
+cpdef double cpu()

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""The one clock of deadlines and latencies: monotonic seconds, the same for all processes of a machine."""
+"""The clocks: of deadlines and latencies, monotonic and the same for all processes of a machine; and of work done."""
 
 import time
 
@@ -15,3 +15,14 @@ def now() -> cython.double:
         return at.tv_sec + at.tv_nsec * 1e-9
     else:
         return time.monotonic()
+
+
+@cython.ccall
+def cpu() -> cython.double:
+    """Seconds that this process has spent on a core, in all its threads."""
+    if cython.compiled:
+        at = cython.declare(timespec)  # type: ignore[name-defined]  # noqa: F821
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, cython.address(at))  # type: ignore[name-defined]  # noqa: F821
+        return at.tv_sec + at.tv_nsec * 1e-9
+    else:
+        return time.process_time()

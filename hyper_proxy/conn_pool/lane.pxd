@@ -2,6 +2,7 @@ from hyper_proxy.common.clock cimport now
 from hyper_proxy.common.sockio cimport recv, send
 from hyper_proxy.common.gather cimport Gather
 from hyper_proxy.conn_pool.flights cimport Flights
+from hyper_proxy.conn_pool.hold cimport Hold
 from hyper_proxy.conn_pool.replies cimport ReplyParser
 
 
@@ -40,9 +41,11 @@ cdef class Lane:
     cdef object writer
     cdef object timer
     cdef bint scheduled
-    cdef list blocked
+    cdef object room
     cdef object flush_callback
+    cdef Hold hold
 
     cpdef submit(self, object raw, Gather gather, Py_ssize_t position)
-    cdef _depart(self, bytes data, Py_ssize_t count)
+    cdef _depart(self, bytes data, Py_ssize_t count, double at)
+    cdef _flush_all(self, double at)
     cdef deliver(self, list replies)

@@ -19,17 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 import cython
 from gevent import get_hub, spawn
-from gevent.event import Event
 
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.common.sockio import untaken
 from hyper_proxy.conn_pool.replies import ReplyError
+from hyper_proxy.conn_pool.room import Room
 
 if not cython.compiled:
     from hyper_proxy.common.clock import now
     from hyper_proxy.common.gather import Gather
     from hyper_proxy.common.sockio import recv, send
     from hyper_proxy.conn_pool.flights import Flights
+    from hyper_proxy.conn_pool.hold import Hold
 
 if TYPE_CHECKING:
     from hyper_proxy.conn_pool.node import Greeting, Node
@@ -79,10 +80,11 @@ class Lane:
         self.large = False  # a large request is under way
         self.taken = 0  # of `bytes_out`, when it was last looked: what the server has taken from the kernel
         self.queued_at = 0.0  # when the first of `pending` came
-        self.blocked: list = []
+        self.room = Room()
         self.scheduled = False
         self.loop = get_hub().loop
         self.flush_callback = self._flush
+        self.hold = Hold(self._release)
         self.fd = -1
         self.sock: Any = None
         self.reader: Any = None
@@ -115,11 +117,8 @@ class Lane:
 
     def wait_for_room(self) -> BackendError | None:
         """Wait until the server has taken what is pending, at most the queue deadline; None, or the BackendError."""
-        event = Event()
-        self.blocked.append(event)
-        if event.wait(self.node.queue_s) or event not in self.blocked:
+        if self.room.wait(self.node.queue_s):
             return None
-        self.blocked.remove(event)
         return self.node.error("busy", f"more than {self.max_pending_bytes} bytes are waiting to be sent to it")
 
     def distrust(self, detail: str) -> BackendError:
@@ -173,26 +172,39 @@ class Lane:
         self.scheduled = False
         if self.state != READY or self.unsent is not None or not self.pending:
             return
-        pending: list = self.pending
         if self.fresh:
             if self.sent == self.answered:
                 self._send_first()
             return
+        at: cython.double = now()
+        if self.sent != self.answered and not self.private and self.hold.begin(self.pending_bytes, at):
+            self.scheduled = True  # by the answer, or by the end of the hold
+            return
+        self._flush_all(at)
+
+    def _release(self) -> None:
+        """The hold is over, and the answers are not there."""
+        self.scheduled = False
+        if self.state == READY and self.unsent is None and self.pending:
+            self._flush_all(now())
+
+    @cython.cfunc
+    def _flush_all(self, at: cython.double) -> None:
+        pending: list = self.pending
         data: bytes = bytes(pending[0]) if len(pending) == 1 else b"".join(pending)
         self.pending = []
         self.waiting.extend(self.queue)
         self.queue = []
-        self._depart(data, len(pending))
+        self._depart(data, len(pending), at)
 
     def _send_first(self) -> None:
         data: bytes = bytes(self.pending.pop(0))
         self.waiting.extend(self.queue[:2])
         del self.queue[:2]
-        self._depart(data, 1)
+        self._depart(data, 1, now())
 
     @cython.cfunc
-    def _depart(self, data: bytes, count: cython.Py_ssize_t) -> None:
-        at: cython.double = now()
+    def _depart(self, data: bytes, count: cython.Py_ssize_t, at: cython.double) -> None:
         self.sent += count
         self.flights.depart(self.sent, at)
         if self.read_s and self.timer is None:
@@ -221,13 +233,8 @@ class Lane:
             self.unsent = None
             self.writer.stop()
             self._flush()
-        if self.blocked and self.pending_bytes <= self.max_pending_bytes:
-            self._unblock()
-
-    def _unblock(self) -> None:
-        blocked, self.blocked = self.blocked, []
-        for event in blocked:
-            event.set()
+        if self.room and self.pending_bytes <= self.max_pending_bytes:
+            self.room.open()
 
     def _on_writable(self) -> None:
         if self.unsent is not None:
@@ -268,6 +275,9 @@ class Lane:
         if self.fresh:
             self.fresh = False
             self._flush()
+        elif self.sent == self.answered and self.hold.end():
+            # Not at once: clients that have their answers now may ask again before this turn of the loop ends.
+            self.loop.run_callback(self.flush_callback)
 
     @cython.cfunc
     def deliver(self, replies: list) -> None:
@@ -320,7 +330,7 @@ class Lane:
         if self.private:
             self._end(error)
         queue, self.queue, self.pending, self.pending_bytes = self.queue, [], [], 0
-        self._unblock()
+        self.room.open()
         _fail(queue, 0, error)
 
     def _ready(self, sock: Any) -> None:
@@ -405,6 +415,8 @@ class Lane:
             self.timer.close()
         self.reader = self.writer = self.sock = self.timer = self.unsent = None
         self.parser = self.node.parser()
+        if self.hold.end():
+            self.scheduled = False
         self.fd = -1
         self.state = CLOSED
         self.pending_bytes = 0
@@ -422,7 +434,7 @@ class Lane:
             refusal = self._open()
             if refusal is not None:
                 self._refused(refusal)
-        self._unblock()
+        self.room.open()
         _fail(waiting, head, error)
 
     def _end(self, error: BackendError) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from time import monotonic
 from types import ModuleType
 from typing import Any
 
@@ -32,6 +33,7 @@ class Pool:
     lane: ModuleType
     gather: ModuleType
     resp: ModuleType
+    hold: ModuleType
 
     def open(self, node: Node, private: bool = False) -> Any:
         """A lane of this form."""
@@ -52,6 +54,15 @@ class Pool:
         wait(gather)
         replies: list[Reply] = gather.slots
         return replies
+
+    def work(self) -> None:
+        """Use a core until the process counts as busy."""
+        while not self.hold.LOAD.is_busy(monotonic()):
+            sum(range(10_000))
+
+    def rest(self) -> None:
+        """Use none until it does not."""
+        until(lambda: not self.hold.LOAD.is_busy(monotonic()), "the process is idle")
 
     def get(self, lane: Any, *keys: str) -> list[Reply]:
         """GET of each key."""
@@ -87,8 +98,8 @@ def until(check: Callable[[], object], what: str) -> None:
 @pytest.fixture(params=["built", "plain"])
 def pool(request: pytest.FixtureRequest) -> Pool:
     load = importlib.import_module if request.param == "built" else plain
-    names = ("hyper_proxy.conn_pool.lane", "hyper_proxy.common.gather", "hyper_proxy.storage.resp")
-    return Pool(*(load(name) for name in names))
+    names = ("conn_pool.lane", "common.gather", "storage.resp", "conn_pool.hold")
+    return Pool(*(load(f"hyper_proxy.{name}") for name in names))
 
 
 @pytest.fixture
