@@ -28,6 +28,7 @@ from workers.heartbeat import Heartbeat
 from workers.log_writer import QueueSink
 from workers.pipe import MasterPipe
 from workers.port import BuildEngine, EnginePort, adopt
+from workers.scheduling import schedule
 from workers.switch import Switch
 
 EXIT_OK = 0
@@ -52,6 +53,7 @@ class Life:
         """Lives; returns the exit code."""
         faulthandler.enable()
         log.configure(self._config.log.level, self._sink)
+        schedule(self._config.scheduling)
         self._show_state("starting")
         self._spawn(self._sink.write_all)
         self._spawn(self._pipe.write_all)
@@ -114,6 +116,7 @@ class Life:
     def _committed(self, config: Config, generation: int) -> None:
         self._config, self._generation = config, generation
         log.set_level(config.log.level)
+        schedule(config.scheduling)
         self._birth.cell.put("generation", generation)
         if config.log.file != self._sink.path:
             self._move_log(config.log.file)
