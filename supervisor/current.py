@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 
 from hyper_proxy.config.model import Config
 from supervisor.listeners import Listener, Wanted, wanted
+from supervisor.overrides import Overrides
 from supervisor.pidfile import PidFile
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The generation before."""
+
+    config: Config
+    lines: dict[str, int]
+    generation: int
 
 
 @dataclass(slots=True)
 class Current:
     """Changed at one place only: by a reload that commits.
 
-    `digest` identifies the text of the file, "" for the embedded default; `listeners` are by address; `loaded_at` is in
-    seconds since 1970.
+    `lines` tells where in the file a key stands, by path ("log.file"); `past` is what a reload has replaced, None before
+    the first one; `digest` identifies the text of the file, "" for the embedded default; `listeners` are by address; `loaded_at` is in
+    seconds since 1970; `overrides` is what operators have ordered meanwhile.
     """
 
     config: Config
@@ -26,6 +38,16 @@ class Current:
     loaded_at: float
     pidfile: PidFile
     generation: int = 1
+    lines: dict[str, int] = field(default_factory=dict)
+    past: Past | None = None
+    overrides: Overrides = field(default_factory=Overrides)
+
+    def begin(self, config: Config, digest: str, lines: dict[str, int], listeners: dict[str, Listener]) -> None:
+        """The next generation comes into force."""
+        self.past = Past(self.config, self.lines, self.generation)
+        self.config, self.digest, self.lines, self.listeners = config, digest, lines, listeners
+        self.generation += 1
+        self.loaded_at = time.time()
 
     def of(self, slot: int) -> list[tuple[Wanted, socket.socket]]:
         """The listeners of one slot."""

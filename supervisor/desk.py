@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import socket
 import time
 from collections.abc import Callable
 from typing import Any
 
+from hyper_proxy import __version__
 from hyper_proxy.common import log
 from hyper_proxy.common.frames import Message
+from hyper_proxy.config.effective import MASKED, as_json, differences, effective
 from supervisor.attendant import Answer, Verb
 from supervisor.census import Census
 from supervisor.current import Current
+from supervisor.events import Events
 from supervisor.reload import Reloader
 from supervisor.slots import SlotState
 from supervisor.stop import Stopper
-
-MASKED = "***"
 
 
 class Desk:
     """Answers the sidecar's questions and passes its orders on."""
 
-    def __init__(self, current: Current, census: Census, reloader: Reloader, stopper: Stopper) -> None:
+    def __init__(
+        self, current: Current, census: Census, reloader: Reloader, stopper: Stopper, events: Events
+    ) -> None:
         self._current = current
         self._census = census
         self._reloader = reloader
@@ -35,6 +39,8 @@ class Desk:
             "status": lambda answer, message: answer(self.status()),
             "stats": self._stats,
             "config": lambda answer, message: answer(self.config()),
+            "events": lambda answer, message: answer(events.report()),
+            "token": lambda answer, message: answer({"token": current.config.admin_token}),
             "reload": self._reload,
             "drain": lambda answer, message: self._order(answer, message, stopper.drain),
             "stop": lambda answer, message: self._order(answer, message, stopper.fast),
@@ -52,12 +58,15 @@ class Desk:
         return self.identity() | {
             "master": {
                 "pid": os.getpid(),
+                "version": __version__,
+                "host": socket.gethostname(),
                 "uptime_s": round(time.monotonic() - self._started_at_s, 3),
                 "state": state,
             },
             "workers": workers,
             "config": {
                 "path": self._current.config.path,
+                "digest": self._current.digest,
                 "generation": self._current.generation,
                 "loaded_at": self._current.loaded_at,
                 "last_success_at": self._reloader.last_success_at,
@@ -66,8 +75,21 @@ class Desk:
         }
 
     def config(self) -> dict[str, Any]:
-        """The configuration in force as JSON; what is secret is masked."""
-        return self.identity() | {"generation": self._current.generation, "config": _plain(self._current.config)}
+        """The configuration in force as JSON, key by key too, and what the last reload has changed; secrets are masked."""
+        current, past = self._current, self._current.past
+        rows = effective(current.config, current.lines)
+        changes = {
+            "from": past.generation if past else 0,
+            "to": current.generation,
+            "settings": differences(effective(past.config, past.lines), rows) if past else [],
+        }
+        return self.identity() | {
+            "generation": current.generation,
+            "path": current.config.path,
+            "config": _plain(current.config),
+            "settings": as_json(rows),
+            "changes": changes,
+        }
 
     def _stats(self, answer: Answer, message: Message) -> None:
         def pulled(silent: list[int]) -> None:

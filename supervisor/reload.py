@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import pickle
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,7 +51,8 @@ class _Transaction:
 
 
 class Reloader:
-    """Runs reloads; `last` is the newest verdict."""
+    """Runs reloads; `last` is the newest verdict. Each of `on_begin` is called when one begins, each of `on_verdict` when
+    it has ended."""
 
     def __init__(
         self,
@@ -77,6 +77,8 @@ class Reloader:
         self.last_success_at = self.last.at
         fleet.routes.update(prepared=self._prepared, refused=self._refused, committed=self._committed)
         fleet.on_death.append(self._missing)
+        self.on_begin: list[Callable[[], None]] = []
+        self.on_verdict: list[Callable[[Verdict], None]] = []
 
     def request(self, reply: Reply | None = None) -> None:
         """Starts a reload, or lets the next one follow the running one; reply is called with its verdict."""
@@ -87,6 +89,8 @@ class Reloader:
             return
         self._busy = True
         self._replies = replies
+        for begins in self.on_begin:
+            begins()
         if self._fleet.stopping:
             self._finish(verdict.refused(self._current.generation, STOPPING))
             return
@@ -234,9 +238,7 @@ class Reloader:
         for address in listeners.keys() - addresses:
             listeners.pop(address).close()
         logs.apply(transaction.config.log)
-        current.config, current.digest, current.listeners = transaction.config, judgement.digest, listeners
-        current.generation += 1
-        current.loaded_at = time.time()
+        current.begin(transaction.config, judgement.digest, judgement.lines, listeners)
 
     def _conclude(self, transaction: _Transaction) -> None:
         _cancel(transaction.timer)
@@ -273,6 +275,8 @@ class Reloader:
         if result.ok:
             self.last_success_at = result.at
         result.write_log()
+        for ends in self.on_verdict:
+            ends(result)
         replies, self._replies = self._replies, []
         self._busy = False
         for reply in replies:

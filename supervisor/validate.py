@@ -11,17 +11,18 @@ import os
 import pickle
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from hyper_proxy.common.errors import Finding
+from hyper_proxy.common.errors import ConfigError, Finding
 from hyper_proxy.config.lines import find_lines
-from hyper_proxy.config.load import inspect
+from hyper_proxy.config.load import inspect, read_text
 from hyper_proxy.config.model import Config
 from hyper_proxy.config.notes import Path, show_path
 from supervisor.change import cold_changes
 from supervisor.children import Children
 from supervisor.loop import Loop
-from supervisor.spawn import explain_exit
+from supervisor.exits import explain_exit
 
 # Far more than any file needs; whoever waits for the verdict must get one.
 VALIDATE_TIMEOUT_S = 10.0
@@ -69,11 +70,21 @@ def judge(path: str, in_force: Config, digest_in_force: str) -> Judgement:
     config, findings = inspect(path)
     if config is None:
         return Judgement(digest, findings=findings)
-    with open(path, encoding="utf-8") as file:
-        lines = find_lines(file.read())
+    lines = find_lines(read_text(path))
     cold = [ColdChange(_line(lines, key), show_path(key), text) for key, text in cold_changes(in_force, config)]
-    shown = {show_path(key): line for key, line in lines.items()}
-    return Judgement(digest, config=config, findings=findings, cold=cold, lines=shown)
+    return Judgement(digest, config=config, findings=findings, cold=cold, lines=shown_lines(lines))
+
+
+def lines_in(path: str) -> dict[str, int]:
+    """Of a file that has been judged before; none when there is no file, or none that can be read any more."""
+    with suppress(ConfigError):
+        return shown_lines(find_lines(read_text(path))) if path else {}
+    return {}
+
+
+def shown_lines(lines: dict[Path, int]) -> dict[str, int]:
+    """The same by the text of the path."""
+    return {show_path(path): line for path, line in lines.items()}
 
 
 def _line(lines: dict[Path, int], path: Path) -> int:

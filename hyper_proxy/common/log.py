@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 LEVELS: dict[str, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40}
@@ -71,18 +72,33 @@ class DirectSink:
             self.lost += 1
 
 
+Watcher = Callable[[float, str, str, dict[str, object]], None]
+"""Hears of every event: seconds since 1970, level, event, fields."""
+
+
 class Log:
     """The log of one process."""
 
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
         self.threshold = LEVELS["info"]
+        self.level = "info"
+        self.overruled = ""
+        self.watcher: Watcher | None = None
         self._common = ""
 
     def emit(self, level: str, event: str, fields: dict[str, object]) -> None:
-        """Writes one line if the level is high enough."""
+        """Writes one line if the level is high enough; who watches hears of it in any case."""
+        at = time.time()
         if LEVELS[level] >= self.threshold:
-            self.sink.put(format_line(time.time(), level, event, fields, self._common))
+            self.sink.put(format_line(at, level, event, fields, self._common))
+        if self.watcher is not None:
+            self.watcher(at, level, event, fields)
+
+    def choose(self, level: str, overruled: str) -> None:
+        """The level of the configuration, and the one an operator has ordered instead of it, "" for none."""
+        self.level, self.overruled = level, overruled
+        self.threshold = LEVELS[overruled or level]
 
     def bind(self, fields: dict[str, object]) -> None:
         """Sets the fields that stand at the end of every line from now on."""
@@ -114,18 +130,28 @@ _process_log = Log(DirectSink(LogFile("")))
 
 def configure(level: str, sink: Sink) -> None:
     """Sets level and sink of this process's log; the caller closes the file of the old sink, if it was its own."""
-    _process_log.threshold = LEVELS[level]
+    _process_log.choose(level, _process_log.overruled)
     _process_log.sink = sink
 
 
 def set_level(level: str) -> None:
     """Changes the level alone."""
-    _process_log.threshold = LEVELS[level]
+    _process_log.choose(level, _process_log.overruled)
+
+
+def overrule(level: str) -> None:
+    """An operator's level holds instead of the configured one, whatever that becomes; "" gives it back its place."""
+    _process_log.choose(_process_log.level, level)
 
 
 def bind(**fields: object) -> None:
     """Sets the fields that stand at the end of every line of this process."""
     _process_log.bind(fields)
+
+
+def watch(watcher: Watcher | None) -> None:
+    """Has `watcher` called with every event of this process from now on; None: nobody."""
+    _process_log.watcher = watcher
 
 
 def reopen() -> None:

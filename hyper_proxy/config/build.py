@@ -24,8 +24,8 @@ def build_config(file: str, folder: str, values: Values, notes: Notes) -> Config
         _build_instance(instance, folder, ("instance", index), notes)
         for index, instance in enumerate(values["instance"])
     )
-    admin = values["admin"]["listen"]
-    return Config(path=file, admin=admin, log=Log(**values["log"]), instances=instances, **values["proxy"])
+    admin = {"admin": values["admin"]["listen"], "admin_token": values["admin"]["token"]}
+    return Config(path=file, log=Log(**values["log"]), instances=instances, **admin, **values["proxy"])
 
 
 def _build_instance(values: Values, folder: str, path: Path, notes: Notes) -> Instance:

@@ -207,21 +207,15 @@ class FilePath:
 
 
 @dataclass(frozen=True, slots=True)
-class TcpAddress:
-    """host:port, no unix socket."""
+class Address:
+    """One place to listen on."""
 
-    accepts: str = 'string: "host:port"'
+    accepts: str = 'string: "host:port" or "unix:/path"'
 
     def read(self, value: object, place: Place) -> Listen:
         if not isinstance(value, str):
             raise wrong_type(value, "a string")
-        try:
-            listen = read_listen(value)
-        except ValueError as error:
-            raise Bad("HP109", str(error)) from None
-        if listen.path:
-            raise Bad("HP109", "host:port is wanted here, not a unix socket")
-        return listen
+        return listen_item(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +248,7 @@ class Strings:
 
 
 def listen_item(text: str) -> Listen:
-    """An element of `listen`."""
+    """An address of `listen`."""
     try:
         return read_listen(text)
     except ValueError as error:

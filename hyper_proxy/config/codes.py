@@ -47,6 +47,6 @@ CODES: dict[str, Code] = {
     "HP304": Code(WARNING, "the clients and connections allowed need more file descriptors than the system gives"),
     "HP401": Code(WARNING, "a known trap of this hash, distribution or list of servers"),
     "HP402": Code(WARNING, "an entry of allow has no effect"),
-    "HP403": Code(WARNING, "the sidecar, which asks for no password, can be reached from other machines"),
+    "HP403": Code(WARNING, "the sidecar, which asks no password of who reads, can be reached from other machines"),
     "HP404": Code(WARNING, "a server is listed twice in a level"),
 }

@@ -13,12 +13,17 @@ KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
 
+OUT_OF_SERVICE = {"drained": "drained by an operator", "maintenance": "taken into maintenance by an operator"}
+"""The states of a server that serves nobody, and what its clients are told. Who is being served by one that is drained
+may finish; maintenance cuts at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Server:
     """One storage server. Exactly one of host (with port), path (a unix socket) and file (an embedded database) is set.
 
-    `name` is the alias that takes the address's place in a hash ring, "" if there is none.
+    `name` is the alias that takes the address's place in a hash ring, "" if there is none. `out` is never written in a
+    file: a state of OUT_OF_SERVICE that an operator has ordered, "" while the server serves (overrule.py).
     """
 
     host: str = ""
@@ -27,6 +32,7 @@ class Server:
     weight: int = 1
     name: str = ""
     file: str = ""
+    out: str = ""
 
     @property
     def address(self) -> str:
@@ -204,6 +210,7 @@ class Config:
     log: Log
     instances: tuple[Instance, ...]
     pidfile: str = ""
+    admin_token: str = field(default="", repr=False)
 
     @property
     def worker_count(self) -> int:

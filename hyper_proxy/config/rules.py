@@ -239,8 +239,9 @@ def allowances_have_effect(config: Config, say: Say) -> None:
 
 def admin_is_private(config: Config, say: Say) -> None:
     """HP403"""
-    if not _is_loopback(config.admin.host):
-        say(("admin", "listen"), f"{config.admin.address} is reachable from other machines, and asks for no password")
+    if not config.admin.path and not _is_loopback(config.admin.host):
+        text = "is reachable from other machines, and asks no password of who reads"
+        say(("admin", "listen"), f"{config.admin.address} {text}")
 
 
 def servers_are_different(config: Config, say: Say) -> None:

@@ -11,6 +11,7 @@ from enum import Enum
 
 from hyper_proxy.config.ask import distribution_fault, hash_fault
 from hyper_proxy.config.checks import (
+    Address,
     Choice,
     FilePath,
     Integer,
@@ -19,7 +20,6 @@ from hyper_proxy.config.checks import (
     Seconds,
     Size,
     Strings,
-    TcpAddress,
     Text,
     command_item,
     listen_item,
@@ -122,8 +122,10 @@ SETTINGS: tuple[Setting, ...] = (
             'the file with the master\'s pid, locked while it lives; "" is none, which suits systemd and containers',
             hot=False),
 
-    Setting("admin", "listen", TcpAddress(), "127.0.0.1:22122",
-            "where the sidecar listens; it asks for no password, so keep it on loopback", hot=False),
+    Setting("admin", "listen", Address(), "127.0.0.1:22122",
+            "where the sidecar listens; whoever reaches it can read statistics, slow log and names of keys", hot=False),
+    Setting("admin", "token", _SECRET, "",
+            "what every POST must give as Authorization: Bearer TOKEN; empty: POST is accepted from this machine only"),
 
     Setting("log", "file", FilePath(), "",
             'the log file; "" is standard error, which suits the journal of systemd and containers'),

@@ -128,7 +128,7 @@ MUTATIONS: tuple[tuple[str, str, str], ...] = (
     ("connections = 2", 'writers = ["a:1"]', "HP108"),
     ('    "unix:/run/d.sock:1 d",', '    "unix:/run/d.sock:1 d", "----",', "HP108"),
     # addresses
-    ("127.0.0.1:22122", "unix:/tmp/admin.sock", "HP109"),
+    ("127.0.0.1:22122", "unix:admin.sock", "HP109"),
     ("127.0.0.1:22122", "127.0.0.1", "HP109"),
     ("0.0.0.0:6380", ":6380", "HP109"),
     ("0.0.0.0:6380", "*:6380", "HP109"),
