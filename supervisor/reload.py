@@ -51,8 +51,8 @@ class _Transaction:
 
 
 class Reloader:
-    """Runs reloads; `last` is the newest verdict. Each of `on_begin` is called when one begins, each of `on_verdict` when
-    it has ended."""
+    """Runs reloads; `last` is the newest verdict. Each of `on_begin` is called when one begins, each of `on_verdict`
+    when it has ended."""
 
     def __init__(
         self,

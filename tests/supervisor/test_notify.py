@@ -13,20 +13,8 @@ import pytest
 from hyper_proxy.common import log
 from supervisor import notify
 from supervisor.notify import Notifier
-
-
-class Manager:
-    """The socket of a service manager."""
-
-    def __init__(self, address: str) -> None:
-        self.address = address
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.sock.settimeout(10)
-        self.sock.bind(f"\0{address[1:]}" if address.startswith("@") else address)
-
-    def hear(self) -> list[str]:
-        """The lines of the next datagram."""
-        return self.sock.recv(65536).decode().split("\n")
+from supervisor.spawn import fork_child
+from tests.kit.manager import Manager
 
 
 @pytest.fixture(params=["path", "abstract"])
@@ -34,15 +22,15 @@ def manager(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Manager]
     address = str(tmp_path / "notify") if request.param == "path" else f"@hyper_proxy-test-{os.getpid()}"
     manager = Manager(address)
     yield manager
-    manager.sock.close()
+    manager.close()
 
 
 def test_lines_go_in_one_datagram(manager: Manager) -> None:
     notifier = Notifier({"NOTIFY_SOCKET": manager.address})
     notifier.send("READY=1", "STATUS=two words, süß")
     notifier.send("STOPPING=1")
-    assert manager.hear() == ["READY=1", "STATUS=two words, süß"]
-    assert manager.hear() == ["STOPPING=1"]
+    assert manager.hear().lines == ["READY=1", "STATUS=two words, süß"]
+    assert manager.hear().lines == ["STOPPING=1"]
 
 
 def test_without_a_manager_nothing_happens() -> None:
@@ -108,3 +96,11 @@ def test_a_reload_begins_at_a_moment_of_the_monotonic_clock() -> None:
 
 def test_more_time_is_asked_for_in_microseconds() -> None:
     assert notify.extend_timeout(30.5) == "EXTEND_TIMEOUT_USEC=30500000"
+
+
+def test_a_child_knows_no_manager(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in notify.VARIABLES:
+        monkeypatch.setenv(name, "1")
+    pid = fork_child("test", lambda: None, lambda: len(set(notify.VARIABLES) & os.environ.keys()))
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert os.environ.keys() >= set(notify.VARIABLES)
