@@ -22,9 +22,11 @@ Connect = Callable[["StandInFleet"], "Client"]
 class StandInFleet(Fleet):
     """A fleet of the stand-in, and the port of its first instance."""
 
-    def __init__(self, folder: Path, port: int, text: str, ready: bool = True) -> None:
+    def __init__(
+        self, folder: Path, port: int, text: str, ready: bool = True, env: dict[str, str] | None = None
+    ) -> None:
         self.port = port
-        super().__init__(text, folder, ready=ready, command=COMMAND)
+        super().__init__(text, folder, ready=ready, command=COMMAND, env=env)
 
     def is_ready(self) -> bool:
         """Are all workers ready, not only enough of them?"""

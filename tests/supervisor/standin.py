@@ -4,6 +4,7 @@ It answers a line with "SLOT PID DRAIN_TIMEOUT INSTANCE"; "wait PATH" answers on
 logs LINES lines with that number first. An instance named
 
     fail-boot   lets every worker fail at its birth
+    fail-boot-1 lets worker 1 fail so
     refuse-1    lets worker 1 refuse to prepare
     crash-1     lets worker 1 fail to prepare in a way that nobody foresaw
     die         lets every worker end while it prepares
@@ -50,7 +51,7 @@ class StandIn:
         self.clients = 0
         self.accepted = 0
         self.draining = False
-        if self._told("fail-boot"):
+        if self._told("fail-boot") or self._told(f"fail-boot-{slot}"):
             raise HyperProxyError("told to fail at boot")
 
     def _told(self, fault: str, config: Config | None = None) -> bool:
