@@ -10,7 +10,9 @@ from typing import Any
 
 import gevent
 
+from hyper_proxy.common.descriptors import RESERVE
 from hyper_proxy.config.model import Config, Instance, bound_address
+from hyper_proxy.entry.admission import Admission
 from hyper_proxy.entry.janitor import Janitor
 from hyper_proxy.entry.listener import Listener
 from hyper_proxy.front import Front, Protocol, Snapshot
@@ -30,6 +32,8 @@ PROTOCOLS: dict[str, Protocol] = {
 DRAIN_SPREAD = 0.8
 DRAIN_STEP_S = 0.02
 
+OTHER_DESCRIPTORS = 16  # a log file that is opened anew, a name that is resolved, a file of /proc
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -46,13 +50,14 @@ class Engine:
         self.slot = slot
         self.fronts: dict[str, Front] = {}
         self.listeners: dict[tuple[str, str], Listener] = {}
+        self.admission = Admission()
         self.commit(self.prepare(config))
         gevent.spawn(Janitor().run, self.fronts)
 
     def serve(self, instance: str, sock: socket.socket) -> None:
         """Accept clients of an instance on a bound, listening, non-blocking socket: the engine's from now on."""
         address = bound_address(sock)
-        self.listeners[instance, address] = Listener(self.fronts[instance], sock, address)
+        self.listeners[instance, address] = Listener(self.fronts[instance], sock, address, self.admission)
 
     def close(self, instance: str, address: str) -> None:
         """Accept no more there; the clients that are connected stay."""
@@ -82,6 +87,7 @@ class Engine:
 
     def commit(self, prepared: Prepared) -> None:
         """From the next request on the new configuration serves."""
+        RESERVE.keep(_descriptors(prepared.config))
         for name, snapshot in prepared.snapshots.items():
             front = self.fronts.get(name)
             if front is None:
@@ -120,7 +126,13 @@ class Engine:
 
     def snapshot(self) -> dict[str, Any]:
         """All counters, as JSON (docs/statistics.md)."""
-        return collect(self.fronts)
+        return collect(self.fronts, {"accept_pauses": self.admission.pauses})
+
+
+def _descriptors(config: Config) -> int:
+    """What connections to servers need: twice, for those that a reload takes away end when they are answered."""
+    levels = [level for instance in config.instances for level in instance.levels]
+    return OTHER_DESCRIPTORS + 2 * sum(len(level.servers) * level.connections for level in levels)
 
 
 def _snapshot(instance: Instance, previous: Snapshot | None) -> Snapshot:

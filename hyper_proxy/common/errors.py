@@ -34,8 +34,8 @@ class BackendError(HyperProxyError):
 
     kind: refused (no connection), backoff (not tried: it just failed), queue (waited too long before it could be sent),
     timeout (sent, no answer in time), reset (connection lost), protocol (answered nonsense), dns,
-    busy (too much is pending), closed (the proxy itself has ended the connection or the storage), internal; of a file
-    also locked, full, broken, unwritable, size, io.
+    busy (too much is pending), exhausted (no descriptor for a connection), closed (the proxy itself has ended the
+    connection or the storage), internal; of a file also locked, full, broken, unwritable, size, io.
     """
 
     def __init__(self, instance: str, node: str, kind: str, detail: str) -> None:

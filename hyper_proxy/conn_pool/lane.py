@@ -316,7 +316,7 @@ class Lane:
 
     def _connect(self) -> None:
         try:
-            sock = self.node.connect(self.greeting)
+            sock = self.node.connect(self.greeting, not self.private)
         except BackendError as error:
             self.loop.run_callback(self._refused, error)
         except Exception as error:  # noqa: BLE001  a storage's greeting is foreign code; what waits must be answered

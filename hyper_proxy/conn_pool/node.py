@@ -7,12 +7,14 @@ import socket as plain_socket
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from errno import EMFILE
 from time import monotonic
 from typing import Protocol
 
 from gevent import socket
 
 from hyper_proxy.common import log
+from hyper_proxy.common.descriptors import EXHAUSTED, RESERVE
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import Backoff, Level, Server
 from hyper_proxy.conn_pool.dns import Name, UnknownName
@@ -133,14 +135,20 @@ class Node:
                 return self.error("backoff", f"{pause.reason}; next try in {left:.2f} s")
         return None
 
-    def connect(self, greeting: Greeting) -> socket.socket:
-        """A connected, greeted, non-blocking socket. Raises BackendError.
+    def connect(self, greeting: Greeting, shared: bool = False) -> socket.socket:
+        """A connected, greeted, non-blocking socket, shared by all clients or one client's own. Raises BackendError.
 
-        The greeting has the read deadline, all of it together: it is made of questions, as any request is.
+        Only a shared one may take a descriptor of the reserve. The greeting has the read deadline, all of it together:
+        it is made of questions, as any request is.
         """
         try:
             sock = self._dial(monotonic() + self.connect_s)
+            if not shared and RESERVE.holds(sock.fileno()):
+                sock.close()
+                raise OSError(EMFILE, "the descriptors left are kept for connections that clients share")
         except OSError as error:
+            if error.errno in EXHAUSTED:  # not the server's fault
+                raise self.error("exhausted", f"no connection: {error.strerror}") from error
             self.name.doubt()
             raise self._put_off(self.pause, _kind(error), f"no connection: {error.strerror or error}") from error
         conversation = _Conversation(sock, self.parser(), monotonic() + self.read_s)

@@ -6,30 +6,38 @@ import errno
 import os
 import socket
 from contextlib import suppress
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from gevent import get_hub
 from gevent import socket as gsocket
 from greenlet import greenlet
 
-from hyper_proxy.common import faults, log
+from hyper_proxy.common import faults
+from hyper_proxy.common.descriptors import EXHAUSTED
+from hyper_proxy.config.model import format_address
 from hyper_proxy.entry.client import Client
 
 if TYPE_CHECKING:
+    from hyper_proxy.entry.admission import Admission
     from hyper_proxy.front import Front
 
 ACCEPTS_PER_TURN = 64  # then the loop goes round: clients that are connected come first
-EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-LOG_EVERY_S = 10.0  # a listener that pauses again and again says so at most so often
+# No client, or one that went away, or that a firewall or its network took away: accept(2) passes such errors on.
+NOBODY = frozenset(
+    {
+        errno.EAGAIN, errno.ECONNABORTED, errno.EINTR, errno.EPERM, errno.EPROTO, errno.ENETDOWN, errno.ENOPROTOOPT,
+        errno.EHOSTDOWN, errno.ENONET, errno.EHOSTUNREACH, errno.EOPNOTSUPP, errno.ENETUNREACH,
+    }
+)  # fmt: skip
 PAUSE_S = 0.5  # without descriptors, accepting is tried again after this
 
 
 class Listener:
     """sock: bound, listening, non-blocking; stays open when accepting stops, its owner closes it."""
 
-    def __init__(self, front: Front, sock: socket.socket, address: str) -> None:
+    def __init__(self, front: Front, sock: socket.socket, address: str, admission: Admission) -> None:
         self.front = front
+        self.admission = admission
         self.sock = sock
         if sock.family != socket.AF_UNIX:
             # Inherited by every client's socket: a second small write must not wait for the client's delayed ACK.
@@ -38,7 +46,6 @@ class Listener:
         self.hub = get_hub()
         self.watcher = self.hub.loop.io(sock.fileno(), 1)
         self.timer = self.hub.loop.timer(PAUSE_S)
-        self.paused_at = 0.0
         self.watcher.start(self._on_connection)
 
     def close(self) -> None:
@@ -57,20 +64,19 @@ class Listener:
         """One client; False when there is none, or no descriptor for it."""
         try:
             sock, peer = self.sock.accept()
-        except (BlockingIOError, ConnectionAbortedError, InterruptedError):
-            return False
         except OSError as error:
-            if error.errno not in EXHAUSTED:
+            if error.errno in EXHAUSTED:
+                self._pause(os.strerror(error.errno))
+            elif error.errno not in NOBODY:
                 raise
-            self._pause(os.strerror(error.errno))
             return False
         self.hub.loop.run_callback(greenlet(self._run, self.hub).switch, sock, peer)
         return True
 
     def _pause(self, why: str) -> None:
-        if self.paused_at + LOG_EVERY_S < monotonic():
-            self.paused_at = monotonic()
-            log.warning("listener.paused", address=self.address, why=why, seconds=PAUSE_S)
+        """Without it the loop would turn without rest: the client that can't be accepted stays in the queue."""
+        self.admission.pauses += 1
+        self.admission.say("listener.paused", self.address, address=self.address, why=why, seconds=PAUSE_S)
         self.watcher.stop()
         self.timer.close()
         self.timer = self.hub.loop.timer(PAUSE_S)
@@ -86,11 +92,9 @@ class Listener:
         if front.gone:
             sock.close()
             return
-        if len(front.clients) >= limits.max_clients:
-            front.stats.refused += 1
-            with suppress(OSError):  # it may be gone, or take nothing: it is closed anyway
-                sock.send(front.protocol.full)
-            sock.close()
+        why = self.admission.refusal(front, sock.fileno())
+        if why:
+            self._refuse(sock, why)
             return
         client = Client(sock, _name(sock, peer), self.address, limits.write_timeout_ms / 1000)
         front.stats.accepted += 1
@@ -104,10 +108,19 @@ class Listener:
             front.stats.error("internal")
         finally:
             front.clients.discard(client)
+            front.stats.probes += not client.bytes_in
             front.stats.bytes_in += client.bytes_in
             front.stats.bytes_out += client.bytes_out
             client.close()
 
+    def _refuse(self, sock: socket.socket, why: str) -> None:
+        self.front.stats.refused += 1
+        with suppress(OSError):  # it may be gone, or take nothing: it is closed anyway
+            sock.send(self.front.protocol.full)
+        sock.close()
+        instance = self.front.snapshot.instance.name
+        self.admission.say("client.refused", f"{instance} {why}", instance=instance, address=self.address, why=why)
+
 
 def _name(sock: socket.socket, peer: object) -> str:
-    return f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) and peer else f"unix:{sock.fileno()}"
+    return format_address(peer[0], peer[1], "") if isinstance(peer, tuple) and peer else f"unix:{sock.fileno()}"

@@ -11,11 +11,12 @@ _memory = os.open("/proc/self/statm", os.O_RDONLY)
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-def collect(fronts: Mapping[str, Any]) -> dict[str, Any]:
-    """fronts: hyper_proxy.front.Front by instance name."""
+def collect(fronts: Mapping[str, Any], worker: Mapping[str, int]) -> dict[str, Any]:
+    """fronts: hyper_proxy.front.Front by instance name. worker: what the engine itself has counted."""
     connections = sum(len(front.clients) for front in fronts.values())
+    rss_bytes = int(os.pread(_memory, 256, 0).split()[1]) * _PAGE
     return {
-        "worker": {"connections": connections, "rss_bytes": int(os.pread(_memory, 256, 0).split()[1]) * _PAGE},
+        "worker": {"connections": connections, "rss_bytes": rss_bytes, **worker},
         "instances": {name: _instance(front) for name, front in fronts.items()},
     }
 

@@ -12,4 +12,5 @@ cdef class InstanceStats:
     cdef public long long bytes_out
     cdef public long long accepted
     cdef public long long refused
+    cdef public long long probes
     cpdef int note(self, Py_ssize_t klass, long long count, long long us)

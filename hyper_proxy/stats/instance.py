@@ -17,7 +17,7 @@ from hyper_proxy.stats.histogram import Histogram
 class InstanceStats:
     """`classes` names the command classes, by their number; everything starts at 0.
 
-    bytes_in, bytes_out, accepted, refused are for the owner to add to; table.py says what they mean.
+    bytes_in, bytes_out, accepted, refused, probes are for the owner to add to; table.py says what they mean.
     """
 
     def __init__(self, classes: tuple) -> None:
@@ -28,6 +28,7 @@ class InstanceStats:
         self.bytes_out = 0
         self.accepted = 0
         self.refused = 0
+        self.probes = 0
 
     @cython.ccall
     def note(self, klass: cython.Py_ssize_t, count: cython.longlong, us: cython.longlong) -> cython.int:
@@ -51,4 +52,5 @@ class InstanceStats:
             "bytes_out": self.bytes_out,
             "accepted": self.accepted,
             "refused": self.refused,
+            "probes": self.probes,
         }

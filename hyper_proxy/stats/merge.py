@@ -39,6 +39,15 @@ def retire(snapshot: Snapshot) -> Snapshot:
     return {"worker": {}, "instances": instances}
 
 
+def imbalance(workers: Iterable[dict[str, Any]]) -> float:
+    """The connections of the fullest worker in proportion to those of the emptiest: 1.0 is even.
+
+    The system spreads connections by a hash: below 2.0 is chance, and with few of them any number is.
+    """
+    counts = [worker["connections"] for worker in workers if "connections" in worker]
+    return round(max(counts) / max(1, min(counts)), 2) if any(counts) else 1.0
+
+
 def histogram(parts: Iterable[Snapshot]) -> Snapshot:
     """The sum of histograms, with the number of events and the percentiles in microseconds; those of none are 0."""
     cells: dict[int, int] = {}

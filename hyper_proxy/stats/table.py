@@ -33,10 +33,15 @@ TABLE = (
     Statistic(WORKER, "connections", GAUGE, "", "Client connections that are open."),
     Statistic(WORKER, "rss_bytes", GAUGE, "bytes", "Resident memory; pages shared with the master are included."),
     Statistic(WORKER, "cpu_s", GAUGE, "seconds", "Processor time that the worker in this slot has used."),
+    Statistic(WORKER, "accept_pauses", COUNTER, "",
+              "Times that accepting was interrupted for half a second: the system had no descriptor left."),
     Statistic(INSTANCE, "clients", GAUGE, "", "Client connections that are open."),
     Statistic(INSTANCE, "in_flight", GAUGE, "", "Clients that wait for a reply."),
     Statistic(INSTANCE, "accepted", COUNTER, "", "Client connections that were accepted."),
-    Statistic(INSTANCE, "refused", COUNTER, "", "Client connections that were closed at once: too many clients."),
+    Statistic(INSTANCE, "refused", COUNTER, "",
+              "Client connections that were closed at once: too many clients, or no descriptor left for them."),
+    Statistic(INSTANCE, "probes", COUNTER, "",
+              "Client connections that ended without a byte, as probes of a port do; `accepted` counts them, too."),
     Statistic(INSTANCE, "bytes_in", COUNTER, "bytes", "Read from clients."),
     Statistic(INSTANCE, "bytes_out", COUNTER, "bytes", "Written to clients."),
     Statistic(INSTANCE, "requests", COUNTER, "", "Requests that were answered, errors included.", "class"),
@@ -53,7 +58,7 @@ TABLE = (
     Statistic(NODE, "connects", COUNTER, "", "Connections that were made."),
     Statistic(NODE, "backing_off", GAUGE, "", "Workers that do not try the server just now, because it failed."),
     Statistic(NODE, "latency_us", HISTOGRAM, "microseconds", "From sending a request to the server to its reply."),
-)
+)  # fmt: skip
 
 PLACES = {
     WORKER: "`workers[]`: one record for each worker; Prometheus label `slot`",

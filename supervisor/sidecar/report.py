@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hyper_proxy.stats.merge import merge
+from hyper_proxy.stats.merge import imbalance, merge
 
 SCHEMA = 1
 
@@ -17,6 +17,7 @@ def stats_report(answer: dict[str, Any]) -> dict[str, Any]:
         "fleet": answer["fleet"],
         "master": answer["master"],
         "workers": answer["workers"],
+        "imbalance": imbalance(answer["workers"]),
         "silent": answer["silent"],
         "instances": merged["instances"],
         "config": answer["config"],
