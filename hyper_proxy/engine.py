@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
 from random import random
 from time import monotonic
@@ -12,9 +13,11 @@ import gevent
 
 from hyper_proxy.common.descriptors import RESERVE
 from hyper_proxy.config.model import Config, Instance, bound_address
+from hyper_proxy.config.overrule import overruled
 from hyper_proxy.entry.admission import Admission
 from hyper_proxy.entry.janitor import Janitor
 from hyper_proxy.entry.listener import Listener
+from hyper_proxy.entry.visitors import disconnect, list_clients
 from hyper_proxy.front import Front, Protocol, Snapshot
 from hyper_proxy.hashing import build
 from hyper_proxy.hashing.placement import Placement
@@ -50,6 +53,7 @@ class Engine:
         self.slot = slot
         self.fronts: dict[str, Front] = {}
         self.listeners: dict[tuple[str, str], Listener] = {}
+        self.out: Mapping[str, Mapping[str, str]] = {}
         self.admission = Admission()
         self.commit(self.prepare(config))
         gevent.spawn(Janitor().run, self.fronts)
@@ -74,7 +78,8 @@ class Engine:
         try:
             for instance in config.instances:
                 front = self.fronts.get(instance.name)
-                snapshots[instance.name] = _snapshot(instance, front.snapshot if front else None)
+                bent = overruled(instance, self.out.get(instance.name, {}))
+                snapshots[instance.name] = _snapshot(bent, front.snapshot if front else None)
         except Exception:
             self.discard(Prepared(config, snapshots))
             raise
@@ -102,6 +107,21 @@ class Engine:
             front = self.fronts.pop(name)
             front.remove()
             _release(front.snapshot, None)
+        self._obey()  # what was ordered since it was prepared
+
+    def overrule(self, out: Mapping[str, Mapping[str, str]]) -> None:
+        """Take servers out of service, by instance and label (config/overrule.py); all others serve. Does not yield."""
+        self.out = out
+        self._obey()
+
+    def _obey(self) -> None:
+        for name, front in self.fronts.items():
+            old = front.snapshot
+            instance = overruled(old.instance, self.out.get(name, {}))
+            if instance != old.instance:
+                level = instance.levels[0]
+                front.snapshot = Snapshot(instance, STORAGES[level.storage](name, level, old.storage), old.placement)
+                _release(old, front.snapshot)
 
     def drain(self, seconds: float) -> None:
         """Accept no more, let requests finish, close clients between two requests; what is left then is cut."""
@@ -123,6 +143,14 @@ class Engine:
     def clients(self) -> int:
         """Connected clients."""
         return sum(len(front.clients) for front in self.fronts.values())
+
+    def list_clients(self, instance: str, limit: int) -> dict[str, Any]:
+        """Who is connected, the longest first, at most `limit` of them; of one instance, or of all if it is ""."""
+        return list_clients({name: front for name, front in self.fronts.items() if instance in ("", name)}, limit)
+
+    def disconnect(self, address: str) -> int:
+        """End the connections of a client, "host:port", or of all from a host; the number of those that were there."""
+        return disconnect(self.fronts.values(), address)
 
     def snapshot(self) -> dict[str, Any]:
         """All counters, as JSON (docs/statistics.md)."""

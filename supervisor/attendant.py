@@ -81,10 +81,10 @@ class Attendant:
         pid = self.pid
         self._loop.later(STOP_GRACE_S, lambda: self._children.kill(pid, signal.SIGKILL))
 
-    def reopen_logs(self) -> None:
-        """Tells the sidecar to open its log anew."""
+    def send(self, message: Message) -> None:
+        """Tells the sidecar, if it is there; the next one has what its master has."""
         if self._pipe is not None:
-            self._pipe.send({"type": "reopen_logs"})
+            self._pipe.send(message)
 
     def close_in_child(self) -> None:
         """Closes the master's end of the pipe in a fresh child."""

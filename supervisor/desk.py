@@ -6,7 +6,6 @@ import dataclasses
 import os
 import socket
 import time
-from collections.abc import Callable
 from typing import Any
 
 from hyper_proxy import __version__
@@ -42,8 +41,6 @@ class Desk:
             "events": lambda answer, message: answer(events.report()),
             "token": lambda answer, message: answer({"token": current.config.admin_token}),
             "reload": self._reload,
-            "drain": lambda answer, message: self._order(answer, message, stopper.drain),
-            "stop": lambda answer, message: self._order(answer, message, stopper.fast),
         }
 
     def identity(self) -> dict[str, Any]:
@@ -54,7 +51,9 @@ class Desk:
         """The state of the fleet and what configuration it runs: everything but counters."""
         workers = self._census.workers()
         ready = any(row["state"] == SlotState.READY.value for row in workers)
-        state = self._stopper.mode or ("running" if ready else "degraded")
+        overrides = self._current.overrides
+        serving = ("drained" if overrides.drained else "running") if ready else "degraded"
+        state = self._stopper.mode or serving
         return self.identity() | {
             "master": {
                 "pid": os.getpid(),
@@ -64,6 +63,7 @@ class Desk:
                 "state": state,
             },
             "workers": workers,
+            "overrides": overrides.report(),
             "config": {
                 "path": self._current.config.path,
                 "digest": self._current.digest,
@@ -101,11 +101,6 @@ class Desk:
     def _reload(self, answer: Answer, message: Message) -> None:
         _write_down(message)
         self._reloader.request(lambda result: answer(result.report() | self.identity()))
-
-    def _order(self, answer: Answer, message: Message, action: Callable[[], None]) -> None:
-        _write_down(message)
-        action()
-        answer(self.status())
 
 
 def _write_down(message: Message) -> None:

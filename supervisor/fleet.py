@@ -105,7 +105,7 @@ class Fleet:
             # The numbers go on, the objects end here: otherwise a late clean-up would close what gevent has wrapped
             # anew.
             born = tuple(BornListener(wish.instance, wish.listen.address, sock.detach()) for wish, sock in offered)
-            birth = Birth(slot.index, generation, theirs.detach(), born, slot.cell)
+            birth = Birth(slot.index, generation, theirs.detach(), born, slot.cell, overrides=self._current.overrides.for_workers())
             return self._enter(birth, config)
 
         try:

@@ -23,6 +23,7 @@ import setproctitle
 
 from hyper_proxy.common import log
 from hyper_proxy.common.errors import Finding
+from hyper_proxy.common.frames import Message
 from hyper_proxy.config.model import Config
 from supervisor import logs
 from supervisor.attendant import Attendant, EnterSidecar
@@ -30,10 +31,13 @@ from supervisor.census import Census
 from supervisor.children import Children
 from supervisor.current import Current
 from supervisor.desk import Desk
+from supervisor.errands import Errands
 from supervisor.fleet import EnterWorker, Fleet
+from supervisor.inquiries import Inquiries
 from supervisor.listeners import ListenError, bind_admin, bind_all, wanted
 from supervisor.log_roll import LogRoller
 from supervisor.loop import Loop
+from supervisor.orders import Orders
 from supervisor.pidfile import PidFile, PidFileError, claim
 from supervisor.reload import Reloader
 from supervisor.signals import SignalInbox
@@ -119,6 +123,9 @@ class Master:
         self._reloader = Reloader(loop, children, current, fleet, self._shed)
         self._stopper = Stopper(loop, children, current, fleet)
         desk = Desk(current, census, self._reloader, self._stopper)
+        errands = Errands(loop, fleet)
+        orders = Orders(current, fleet, self._stopper, errands, desk.status, self._reopen_logs, self._tell_sidecar)
+        desk.verbs.update(orders.verbs, **Inquiries(current, errands, orders, desk.identity()).verbs)
         self._attendant = Attendant(loop, children, current, crew.sidecar, self._shed, desk.verbs)
         self._actions: dict[str, Callable[[], None]] = {
             "reap": children.reap,
@@ -198,8 +205,11 @@ class Master:
         logs.reopen()
         self._tell_to_reopen_logs()
 
+    def _tell_sidecar(self, message: Message) -> None:
+        self._attendant.send(message)
+
     def _tell_to_reopen_logs(self) -> None:
-        self._attendant.reopen_logs()
+        self._tell_sidecar({"type": "reopen_logs"})
         for slot in self._fleet.live():
             self._fleet.send(slot, {"type": "reopen_logs"})
 

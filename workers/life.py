@@ -23,6 +23,7 @@ from hyper_proxy.common.birth import Birth
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.common.frames import Message
 from hyper_proxy.config.model import Config
+from workers.actions import Actions
 from workers.fault import in_words
 from workers.heartbeat import Heartbeat
 from workers.log_writer import QueueSink
@@ -76,6 +77,8 @@ class Life:
         try:
             engine = build(self._config, self._birth.slot)
             switch = Switch(engine, self._pipe.take_fd, self._pipe.send, self._committed)
+            self._actions = Actions(engine, self._pipe.send)
+            self._actions.overrule(self._birth.overrides)
             for listener in self._birth.listeners:
                 switch.serve(listener.instance, listener.address, adopt(listener.fd))
         except (HyperProxyError, OSError) as error:
@@ -99,6 +102,7 @@ class Life:
             "abort": switch.abort,
             "drain": lambda message: self._drain(engine, message["seconds"]),
             "reopen_logs": lambda message: self._reopen_log(),
+            "command": self._actions.command,
         }
         self._spawn(Heartbeat(self._birth.cell, lambda: self._push(engine, 0)).run)
         self._spawn(lambda: self._listen(routes))

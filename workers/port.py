@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from hyper_proxy.config.model import Config
@@ -33,10 +34,23 @@ class EnginePort(Protocol):
         """All counters, as JSON."""
 
 
+class OperablePort(EnginePort, Protocol):
+    """What operators can ask of it, too."""
+
+    def overrule(self, out: Mapping[str, Mapping[str, str]], /) -> None:
+        """Takes these servers out of service, by instance and label, and all others back."""
+
+    def list_clients(self, instance: str, limit: int, /) -> dict[str, Any]:
+        """Who is connected, as JSON."""
+
+    def disconnect(self, address: str, /) -> int:
+        """Ends the connections of a client, or of all from a host; how many there were."""
+
+
 class BuildEngine(Protocol):
     """Makes an engine that serves nothing yet."""
 
-    def __call__(self, config: Config, slot: int, /) -> EnginePort: ...
+    def __call__(self, config: Config, slot: int, /) -> OperablePort: ...
 
 
 def adopt(fd: int) -> socket.socket:

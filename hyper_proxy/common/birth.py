@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from hyper_proxy.common.segment import Cell
 
@@ -18,10 +19,14 @@ class BornListener:
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """Slot and generation of a new worker, its end of the pipe, its listeners and its cell of the shared segment."""
+    """Slot and generation of a new worker, its end of the pipe, its listeners and its cell of the shared segment.
+
+    `overrides` is what operators have ordered (supervisor/overrides.py).
+    """
 
     slot: int
     generation: int
     pipe_fd: int
     listeners: tuple[BornListener, ...]
     cell: Cell
+    overrides: dict[str, Any] = field(default_factory=dict)

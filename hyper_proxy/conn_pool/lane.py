@@ -158,9 +158,14 @@ class Lane:
         """Close as soon as nothing is in flight or queued; what still is fails at the read deadline at the latest."""
         self.leaving = True
         if self.patient:
-            self.loop.run_callback(self._lost, "closed", "removed from the configuration", False)
+            self.cut()
         elif not self.private:  # a private one goes when its client gives it back
             self.loop.run_callback(self._close_when_idle)
+
+    def cut(self) -> None:
+        """Close now; what is in flight fails with the farewell of the node."""
+        self.leaving = True
+        self.loop.run_callback(self._lost, *self.node.farewell, False)
 
     def abandon(self) -> None:
         """Close now; what is in flight fails. For a lane of one client, when that client is gone."""
@@ -400,7 +405,7 @@ class Lane:
 
     def _close_when_idle(self) -> None:
         if self.sent == self.answered and not self.pending:
-            self._lost("closed", "removed from the configuration", False)
+            self._lost(*self.node.farewell, False)
             self.node.retire(self)
         else:
             timer = self.loop.timer(CLOSE_CHECK_S)

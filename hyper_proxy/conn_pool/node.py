@@ -16,7 +16,7 @@ from gevent import socket
 from hyper_proxy.common import log
 from hyper_proxy.common.descriptors import EXHAUSTED, RESERVE
 from hyper_proxy.common.errors import BackendError
-from hyper_proxy.config.model import Backoff, Level, Server
+from hyper_proxy.config.model import OUT_OF_SERVICE, Backoff, Level, Server
 from hyper_proxy.conn_pool.dns import Name, UnknownName
 from hyper_proxy.conn_pool.lane import Lane
 from hyper_proxy.conn_pool.replies import ReplyError, ReplyParser
@@ -90,6 +90,7 @@ class Node:
         # The shared and the private ones, those of the node before included until they end.
         self.lanes: set[Lane] = before.lanes if before else set()
         self.relays: set[socket.socket] = set()  # connections that clients listen on
+        self.out = server.out  # why it serves nobody: a state of OUT_OF_SERVICE, or ""
         self.retired: Retired = before.retired if before else Retired()
 
     def lane(self, greeting: Greeting, index: int = 0) -> Lane:
@@ -129,7 +130,9 @@ class Node:
         return BackendError(self.instance, where, kind, detail)
 
     def admit(self, greeting: Greeting) -> BackendError | None:
-        """May a connection be tried now? After a failure only when the back-off is over."""
+        """May a connection be tried now? Not if an operator has said no; after a failure when the back-off is over."""
+        if self.out:
+            return self.error(self.out, OUT_OF_SERVICE[self.out])
         for pause in (self.pause, self.refusals.get(greeting)):
             if pause is not None and (left := pause.until - monotonic()) > 0:
                 return self.error("backoff", f"{pause.reason}; next try in {left:.2f} s")
@@ -182,10 +185,18 @@ class Node:
             return self._say(kind, detail)
         return self._put_off(self.pause, kind, detail)
 
-    def close(self) -> None:
-        """Close every lane once it is idle."""
+    @property
+    def farewell(self) -> tuple[str, str]:
+        """Kind and text of the error for those whose connections end with this node."""
+        return (self.out, OUT_OF_SERVICE[self.out]) if self.out else ("closed", "removed from the configuration")
+
+    def close(self, out: str = "") -> None:
+        """Close every lane once it is idle; `out` says that the server stays, out of service: see OUT_OF_SERVICE."""
+        self.out = out
         for lane in list(self.lanes):
-            if lane.node is self:
+            if out == "maintenance":
+                lane.cut()
+            elif lane.node is self:
                 lane.close()
         for sock in self.relays:
             with suppress(OSError):  # its server may have ended it already

@@ -43,6 +43,7 @@ class Nodes:
     def close(self, successor: Nodes | None) -> None:
         """Close the nodes that the successor does not have."""
         kept = successor.by_identity if successor else {}
+        heirs = {node.label: node for node in successor} if successor else {}
         for key, node in self.by_identity.items():
             if key not in kept:
-                node.close()
+                node.close(heirs[node.label].out if node.label in heirs else "")

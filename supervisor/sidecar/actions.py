@@ -5,6 +5,8 @@ The master logs each order with who gave it (`who`).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from flask import Response, request
 
 from supervisor.sidecar.page import ASK_TIMEOUT_S, CONFLICT, INVALID, OK, Asks, Page, reply
@@ -23,16 +25,49 @@ def _reload(link: Asks) -> Response:
     return reply(verdict, OK if verdict["ok"] else INVALID if verdict["invalid"] else CONFLICT)
 
 
-def _drain(link: Asks) -> Response:
-    return reply(link.ask("drain", ASK_TIMEOUT_S, who=who()))
+def given(name: str) -> str:
+    """A field of the body, be it a JSON object or a form; "" when it is not there."""
+    fields = request.get_json(silent=True) if request.is_json else request.form
+    value = fields.get(name) if isinstance(fields, Mapping) else None
+    return "" if value is None else str(value)
+
+
+def _order(verb: str, *fields: str, **more: object) -> Callable[[Asks], Response]:
+    """The view of a verb of supervisor/orders.py: passes these fields of the body on."""
+
+    def view(link: Asks) -> Response:
+        arguments = {name: given(name) for name in fields}
+        answer = link.ask(verb, ASK_TIMEOUT_S, who=who(), **arguments, **more)
+        return reply(answer, OK if answer["ok"] else INVALID)
+
+    return view
 
 
 def _stop(link: Asks) -> Response:
-    return reply(link.ask("stop", ASK_TIMEOUT_S, who=who()))
+    fast = given("fast").lower() in ("1", "true", "yes", "on")
+    return reply(link.ask("stop", ASK_TIMEOUT_S, who=who(), fast=fast))
+
+
+def _disconnect(link: Asks) -> Response:
+    worker = given("worker")
+    if worker and not worker.isdecimal():
+        return reply({"ok": False, "error": f"'{worker}' is not the number of a worker"}, INVALID)
+    number = int(worker) if worker else None
+    answer = link.ask("disconnect", ASK_TIMEOUT_S, who=who(), address=given("address"), worker=number)
+    return reply(answer, OK if answer["ok"] else INVALID)
 
 
 ACTIONS: tuple[Page, ...] = (
     Page("POST", "/reload", _reload, "reload; answers with the verdict: 200, 422 (invalid file) or 409 (refused)"),
-    Page("POST", "/drain", _drain, "what TERM does: stop accepting, let requests finish, end"),
-    Page("POST", "/stop", _stop, "what INT does: end within two seconds"),
-)
+    Page("POST", "/drain", _order("drain"), "out of rotation: /health/ready says 503, clients are served as before"),
+    Page("POST", "/undrain", _order("undrain"), "take it back"),
+    Page("POST", "/node", _order("node", "instance", "node", "state"),
+         "`instance`, `node`, `state`: drain, maintenance or ready; holds until it is taken back, over reloads too"),
+    Page("POST", "/log-level", _order("log_level", "level"),
+         "`level` holds instead of the configured one, over reloads too; an empty one ends that"),
+    Page("POST", "/overrides/clear", _order("clear_overrides"), "take back all of drain, node and log-level"),
+    Page("POST", "/disconnect", _disconnect, "end the connections of client `address`: HOST:PORT, or HOST for all of it;"
+         " `worker`, for one of a unix socket"),
+    Page("POST", "/reopen-logs", _order("reopen_logs"), "open the log files anew: what USR1 does"),
+    Page("POST", "/stop", _stop, "what TERM does: stop accepting, let requests finish, end; `fast`: what INT does"),
+)  # fmt: skip

@@ -13,13 +13,18 @@ def _stopping(status: dict[str, Any]) -> str | None:
     return f"the fleet is {state}" if state in ("draining", "stopping") else None
 
 
+def _drained(status: dict[str, Any]) -> str | None:
+    drained = status["overrides"]["drained"]
+    return f"drained by {drained['who']}; POST /undrain takes it back" if drained else None
+
+
 def _no_worker(status: dict[str, Any]) -> str | None:
     if any(worker["state"] == "ready" for worker in status["workers"]):
         return None
     return "no worker is ready: " + ", ".join(f"{worker['slot']} {worker['state']}" for worker in status["workers"])
 
 
-READINESS: tuple[Check, ...] = (_stopping, _no_worker)
+READINESS: tuple[Check, ...] = (_stopping, _drained, _no_worker)
 
 
 def readiness(status: dict[str, Any]) -> list[str]:

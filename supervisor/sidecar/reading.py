@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from flask import Response
+from collections.abc import Callable
+from typing import Any
+
+from flask import Response, request
 from prometheus_client import CONTENT_TYPE_LATEST
+from werkzeug.exceptions import BadRequest
 
 from supervisor.sidecar.health import readiness
 from supervisor.sidecar.metrics import exposition
-from supervisor.sidecar.page import ASK_TIMEOUT_S, OK, UNAVAILABLE, Asks, Page, reply
+from supervisor.sidecar.page import ASK_TIMEOUT_S, NOT_FOUND, OK, UNAVAILABLE, Asks, Page, reply
 from supervisor.sidecar.report import stats_report
+
+CLIENTS, MAX_CLIENTS = 100, 1000
 
 
 def _stats(link: Asks) -> Response:
@@ -17,6 +23,33 @@ def _stats(link: Asks) -> Response:
 
 def _metrics(link: Asks) -> Response:
     return Response(exposition(link.ask("stats", ASK_TIMEOUT_S)), content_type=CONTENT_TYPE_LATEST)
+
+
+def _question(verb: str) -> Callable[[Asks], Response]:
+    """The view of a verb of supervisor/inquiries.py without arguments."""
+    return lambda link: reply(link.ask(verb, ASK_TIMEOUT_S))
+
+
+def _number(name: str, default: int | None) -> int | None:
+    """A number of the query; BadRequest when it is none."""
+    text = request.args.get(name, "")
+    if text and not text.isdecimal():
+        raise BadRequest(f"{name}: '{text}' is not a number")
+    return int(text) if text else default
+
+
+def _clients(link: Asks) -> Response:
+    limit = min(_number("limit", CLIENTS) or 0, MAX_CLIENTS)
+    instance = request.args.get("instance", "")
+    return _found(link.ask("clients", ASK_TIMEOUT_S, instance=instance, worker=_number("worker", None), limit=limit))
+
+
+def _stack(link: Asks) -> Response:
+    return _found(link.ask("stack", ASK_TIMEOUT_S, worker=_number("worker", None)))
+
+
+def _found(answer: dict[str, Any]) -> Response:
+    return reply(answer, NOT_FOUND if "error" in answer else OK)
 
 
 def _config(link: Asks) -> Response:
@@ -38,6 +71,10 @@ READING: tuple[Page, ...] = (
     Page("GET", "/stats", _stats, "counters and state as JSON, fresh from all workers"),
     Page("GET", "/metrics", _metrics, "the same for Prometheus"),
     Page("GET", "/config", _config, "the configuration in force, passwords masked"),
+    Page("GET", "/clients", _clients, "who is connected, the longest first; `instance`, `worker`, `limit`: 100"),
+    Page("GET", "/listeners", _question("listeners"), "where clients connect, and how many wait to be accepted"),
+    Page("GET", "/overrides", _question("overrides"), "what operators have ordered, and who; reloads do not touch it"),
+    Page("GET", "/stack", _stack, "what the greenlets of `worker` do just now, as text: for who looks for a fault"),
     Page("GET", "/health", _ready, "the same as /health/ready"),
     Page("GET", "/health/live", _live, "200 while the master answers"),
     Page("GET", "/health/ready", _ready, "200 while clients are served and the fleet is not stopping, else 503"),

@@ -17,6 +17,7 @@ def stats_report(answer: dict[str, Any]) -> dict[str, Any]:
         "fleet": answer["fleet"],
         "master": answer["master"],
         "workers": answer["workers"],
+        "overrides": answer["overrides"],
         "imbalance": imbalance(answer["workers"]),
         "silent": answer["silent"],
         "instances": merged["instances"],

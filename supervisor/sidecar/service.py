@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
 
 import gevent
 import setproctitle
@@ -37,6 +38,12 @@ def serve(pipe_fd: int, listen_fd: int, host: str) -> int:
     return 0
 
 
+ORDERS: dict[str, Callable[[Message], None]] = {
+    "reopen_logs": lambda order: logs.reopen(),
+    "log_level": lambda order: log.overrule(order["level"]),
+}
+"""What the master says of its own accord."""
+
+
 def _obey(order: Message) -> None:
-    if order["type"] == "reopen_logs":
-        logs.reopen()
+    ORDERS[order["type"]](order)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from hyper_proxy.cli import main, serve
@@ -146,6 +147,17 @@ class StandIn:
         with gevent.Timeout(seconds, False):
             while self.clients:
                 gevent.sleep(0.01)
+
+    def overrule(self, out: Mapping[str, Mapping[str, str]]) -> None:
+        """It has no servers."""
+
+    def list_clients(self, instance: str, limit: int) -> dict[str, Any]:
+        """It does not know them."""
+        return {"total": self.clients, "clients": []}
+
+    def disconnect(self, address: str) -> int:
+        """Nor can it find one."""
+        return 0
 
     def snapshot(self) -> dict[str, Any]:
         """In the form that hyper_proxy.stats merges."""

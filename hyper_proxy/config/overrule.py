@@ -1,0 +1,26 @@
+"""A configuration as an operator's orders bend it: which of its servers are out of service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from hyper_proxy.config.model import Instance
+
+
+def overruled(instance: Instance, nodes: Mapping[str, str]) -> Instance:
+    """The instance with exactly these servers out of service: state (OUT_OF_SERVICE) by label.
+
+    Labels that it does not have are left aside: such a server may come back with a later reload. A file has no one to
+    be drained from, and stays in service.
+    """
+    levels = tuple(
+        replace(
+            level,
+            servers=tuple(
+                replace(server, out="" if server.file else nodes.get(server.label, "")) for server in level.servers
+            ),
+        )
+        for level in instance.levels
+    )
+    return replace(instance, levels=levels)

@@ -1,0 +1,52 @@
+"""What an operator asks of one worker: a table of verbs, each answered with one message.
+
+    command (id, verb, args) ──► reply (id, data); data has `error` when it could not be done
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gevent.util import format_run_info
+
+from hyper_proxy.common import log
+from hyper_proxy.common.errors import HyperProxyError
+from hyper_proxy.common.frames import Message
+from workers.port import OperablePort
+
+Arguments = dict[str, Any]
+
+# Text of a stack dump that is sent; a worker with thousands of clients has thousands of greenlets, most of them alike.
+STACK_CHARACTERS = 500_000
+
+
+class Actions:
+    """Answers the commands that come through the pipe (supervisor/errands.py asks)."""
+
+    def __init__(self, engine: OperablePort, answer: Callable[[Message], object]) -> None:
+        self._engine = engine
+        self._answer = answer
+        self._verbs: dict[str, Callable[[Arguments], dict[str, Any]]] = {
+            "overrule": self._overrule,
+            "clients": lambda args: engine.list_clients(args["instance"], args["limit"]),
+            "disconnect": lambda args: {"closed": engine.disconnect(args["address"])},
+            "stack": lambda args: {"text": "\n".join(format_run_info())[:STACK_CHARACTERS]},
+        }
+
+    def command(self, message: Message) -> None:
+        """Does it and answers."""
+        try:
+            data = self._verbs[message["verb"]](message["args"])
+        except HyperProxyError as error:
+            data = {"error": str(error)}
+        self._answer({"type": "reply", "id": message["id"], "data": data})
+
+    def overrule(self, layer: Arguments) -> None:
+        """Puts the operators' layer into force (supervisor/overrides.py): all of it, whatever was before."""
+        log.overrule(layer["log_level"])
+        self._engine.overrule(layer["nodes"])
+
+    def _overrule(self, layer: Arguments) -> dict[str, Any]:
+        self.overrule(layer)
+        return {}
