@@ -53,6 +53,7 @@ class Engine:
         self.slot = slot
         self.fronts: dict[str, Front] = {}
         self.listeners: dict[tuple[str, str], Listener] = {}
+        self.adopted: dict[int, list[Listener]] = {}
         self.out: Mapping[str, Mapping[str, str]] = {}
         self.admission = Admission()
         self.commit(self.prepare(config))
@@ -68,6 +69,17 @@ class Engine:
         listener = self.listeners.pop((instance, address))
         listener.close()
         listener.sock.close()
+
+    def adopt(self, slot: int, instance: str, sock: socket.socket) -> None:
+        """Accept clients on a socket of another slot as well, whose worker can't, until `give_back`."""
+        listener = Listener(self.fronts[instance], sock, bound_address(sock), self.admission)
+        self.adopted.setdefault(slot, []).append(listener)
+
+    def give_back(self, slot: int) -> None:
+        """Accept no more for that slot; the clients that came so stay."""
+        for listener in self.adopted.pop(slot, []):
+            listener.close()
+            listener.sock.close()
 
     def prepare(self, config: Config) -> Prepared:
         """Build what a new configuration needs, beside what serves; unchanged nodes keep their connections.
@@ -127,6 +139,8 @@ class Engine:
         """Accept no more, let requests finish, close clients between two requests; what is left then is cut."""
         for instance, address in list(self.listeners):
             self.close(instance, address)
+        for slot in list(self.adopted):
+            self.give_back(slot)
         gevent.sleep(0)  # those who were in the queue become clients
         clients = [client for front in self.fronts.values() for client in front.clients]
         began = monotonic()
@@ -160,7 +174,7 @@ class Engine:
 def _descriptors(config: Config) -> int:
     """What connections to servers need: twice, for those that a reload takes away end when they are answered."""
     levels = [level for instance in config.instances for level in instance.levels]
-    return OTHER_DESCRIPTORS + 2 * sum(len(level.servers) * level.connections for level in levels)
+    return OTHER_DESCRIPTORS + 2 * sum(level.usual_connections for level in levels)
 
 
 def _snapshot(instance: Instance, previous: Snapshot | None) -> Snapshot:

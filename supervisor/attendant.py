@@ -15,14 +15,17 @@ from hyper_proxy.common import log
 from hyper_proxy.common.frames import Message
 from supervisor.children import Children
 from supervisor.current import Current
-from supervisor.fleet import MUTE_GRACE_S, Shed
+from supervisor.exits import explain_exit
+from supervisor.fleet import ABORT_GRACE_S, MUTE_GRACE_S, Shed
 from supervisor.loop import Loop
 from supervisor.pipe import Pipe
 from supervisor.slots import HEALTHY_S, backoff_s
-from supervisor.spawn import explain_exit
 
 # Longer than the sidecar gives its own answers (supervisor/sidecar/service.py).
 STOP_GRACE_S = 0.6
+
+# It imports Flask and more. Its first sign of life is due so much later than any other.
+BOOT_S = 20.0
 
 Answer = Callable[[dict[str, Any]], None]
 Verb = Callable[[Answer, Message], None]
@@ -34,7 +37,8 @@ host."""
 
 
 class Attendant:
-    """The sidecar's keeper. `verbs` is the table of what it may ask."""
+    """The sidecar's keeper. `verbs` is the table of what it may ask; `beat_at_s` is when it gave its last sign of life
+    (CLOCK_MONOTONIC), in the future while it boots, 0 when there is nobody to watch."""
 
     def __init__(
         self, loop: Loop, children: Children, current: Current, enter: EnterSidecar, shed: Shed, verbs: dict[str, Verb]
@@ -46,10 +50,12 @@ class Attendant:
         self._shed = shed
         self._verbs = verbs
         self._pipe: Pipe | None = None
+        self._leaving: dict[int, Pipe] = {}
         self._born_at_s = 0.0
         self._failures = 0
         self._stopping = False
         self.pid = 0
+        self.beat_at_s = 0.0
 
     def start(self) -> None:
         """Starts the sidecar. Raises OSError when the system refuses a process."""
@@ -64,14 +70,33 @@ class Attendant:
             return self._enter(theirs.detach(), admin.sockets[0].detach(), admin.listen.host)
 
         try:
-            self.pid = self._children.fork("sidecar starting", shed, live, self._gone)
+            pid = self._children.fork("sidecar starting", shed, live, lambda status: self._gone(pid, status))
         except OSError:
             ours.close()
             raise
         finally:
             theirs.close()
         self._born_at_s = time.monotonic()
-        self._pipe = Pipe(self._loop, ours, self._asked, self._mute)
+        self.beat_at_s = self._born_at_s + BOOT_S
+        pipe = Pipe(self._loop, ours, lambda message: self._asked(pipe, message), lambda: self._mute(pid))
+        self.pid, self._pipe = pid, pipe
+
+    def move(self) -> None:
+        """Starts a sidecar on the socket that is in force now; the one that served finishes its answers and ends."""
+        pipe, pid = self._pipe, self.pid
+        self._pipe, self.pid = None, 0
+        if pipe is not None:
+            self._leaving[pid] = pipe
+            pipe.say_end()
+            self._loop.later(STOP_GRACE_S, lambda: self._children.kill(pid, signal.SIGKILL))
+        self._restart()
+
+    def abort(self, why: str) -> None:
+        """Ends a sidecar that hangs: first by the signal at which it shows its stack. Another one follows."""
+        log.error("sidecar.hung", sidecar=self.pid, why=why)
+        self.beat_at_s, pid = 0.0, self.pid
+        self._children.kill(pid, signal.SIGABRT)
+        self._loop.later(ABORT_GRACE_S, lambda: self._children.kill(pid, signal.SIGKILL))
 
     def stop(self) -> None:
         """Ends the sidecar for good. It may finish its answers: who asked for the end wants to hear of it."""
@@ -87,14 +112,17 @@ class Attendant:
             self._pipe.send(message)
 
     def close_in_child(self) -> None:
-        """Closes the master's end of the pipe in a fresh child."""
-        if self._pipe is not None:
-            self._pipe.close_in_child()
+        """Closes the master's ends of the pipes in a fresh child."""
+        for pipe in (*self._leaving.values(), *([self._pipe] if self._pipe else [])):
+            pipe.close_in_child()
 
-    def _asked(self, message: Message) -> None:
-        pipe, number = self._pipe, message.get("id")
+    def _asked(self, pipe: Pipe, message: Message) -> None:
+        if message["type"] == "beat":
+            self._beat(pipe)
+            return
+        number = message.get("id")
         verb = self._verbs.get(message.get("verb", ""))
-        if verb is None or pipe is None:
+        if verb is None:
             log.error("sidecar.unknown_message", message=message)
             return
 
@@ -103,15 +131,22 @@ class Attendant:
 
         verb(answer, message)
 
-    def _mute(self) -> None:
-        pid = self.pid
+    def _beat(self, pipe: Pipe) -> None:
+        if pipe is self._pipe and self.beat_at_s:
+            self.beat_at_s = time.monotonic()
+
+    def _mute(self, pid: int) -> None:
         self._loop.later(MUTE_GRACE_S, lambda: self._children.kill(pid, signal.SIGKILL))
 
-    def _gone(self, status: int) -> None:
+    def _gone(self, pid: int, status: int) -> None:
+        leaving = self._leaving.pop(pid, None)
+        if leaving is not None:
+            leaving.close()
+            return
         if self._pipe is not None:
             self._pipe.close()
             self._pipe = None
-        pid, self.pid = self.pid, 0
+        self.pid, self.beat_at_s = 0, 0.0
         if self._stopping:
             return
         if time.monotonic() - self._born_at_s >= HEALTHY_S:

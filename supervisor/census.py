@@ -25,7 +25,7 @@ PULL_TIMEOUT_S = 0.5
 
 @dataclass(slots=True)
 class _Pull:
-    waiting: set[int]
+    waiting: set[Slot]
     done: Callable[[list[int]], None]
     timer: Timer
 
@@ -48,8 +48,8 @@ class Census:
         self._number += 1
         number = self._number
         asked = {
-            slot.index
-            for slot in self._fleet.slots
+            slot
+            for slot in self._fleet.everyone()
             if slot.state in LIVE
             and slot.state is not SlotState.BOOTING
             and self._fleet.send(slot, {"type": "snapshot", "id": number})
@@ -62,29 +62,21 @@ class Census:
 
     def workers(self) -> list[dict[str, Any]]:
         """One row per slot: who is there, since when, and how it is."""
-        now_s, now_ns = time.monotonic(), time.monotonic_ns()
-        rows = []
-        for slot in self._fleet.slots:
-            beat_ns = slot.cell.get("beat_ns")
-            rows.append(
-                {
-                    "slot": slot.index,
-                    "pid": slot.pid,
-                    "generation": slot.generation,
-                    "state": slot.state.value,
-                    "uptime_s": round(now_s - slot.born_at_s, 3) if slot.live else 0.0,
-                    "restarts": max(0, slot.births - 1),
-                    "last_exit": slot.last_exit,
-                    "beat_age_s": round((now_ns - beat_ns) / 1e9, 3) if beat_ns else None,
-                    "loop_lag_s": slot.cell.get("lag_us") / 1e6,
-                }
-                | slot.snapshot.get("worker", {})
-            )
-        return rows
+        return [_row(slot) | slot.snapshot.get("worker", {}) for slot in self._fleet.slots]
 
-    def snapshots(self) -> list[Snapshot]:
-        """The newest snapshot of each living worker."""
-        return [slot.snapshot for slot in self._fleet.slots if slot.snapshot]
+    def leaving(self) -> list[dict[str, Any]]:
+        """One row per worker of an older generation, or of a slot that was given up, which lets its clients finish."""
+        return [_row(slot) | slot.snapshot.get("worker", {}) for slot in self._fleet.retired]
+
+    def snapshots(self) -> list[dict[str, Any]]:
+        """The newest snapshot of each living worker, and whose it is: a worker that has retired has no slot any more."""
+        current = [(slot.index, slot) for slot in self._fleet.slots]
+        retired = [(None, slot) for slot in self._fleet.retired]
+        return [
+            {"slot": index, "pid": slot.pid, "data": slot.snapshot}
+            for index, slot in (*current, *retired)
+            if slot.snapshot
+        ]
 
     def _snapshot(self, slot: Slot, message: Message) -> None:
         slot.snapshot = message["data"]
@@ -94,19 +86,36 @@ class Census:
 
     def _answered(self, number: int, slot: Slot) -> None:
         pull = self._pulls[number]
-        pull.waiting.discard(slot.index)
+        pull.waiting.discard(slot)
         if not pull.waiting:
             self._close(number)
 
     def _close(self, number: int) -> None:
         pull = self._pulls.pop(number)
         pull.timer.cancel()
-        pull.done(sorted(pull.waiting))
+        pull.done(sorted({slot.index for slot in pull.waiting}))
 
     def _bury(self, slot: Slot, snapshot: Snapshot) -> None:
         if snapshot:
             # Counters live on, gauges (clients, queues) die with the worker.
             self.retired = merge([self.retired, retire(snapshot)])
         for number in list(self._pulls):
-            if slot.index in self._pulls[number].waiting:
+            if slot in self._pulls[number].waiting:
                 self._answered(number, slot)
+
+
+def _row(slot: Slot) -> dict[str, Any]:
+    now_s, now_ns = time.monotonic(), time.monotonic_ns()
+    beat_ns = slot.cell.get("beat_ns")
+    return {
+        "slot": slot.index,
+        "pid": slot.pid,
+        "generation": slot.generation,
+        "state": slot.state.value,
+        "uptime_s": round(now_s - slot.born_at_s, 3) if slot.live else 0.0,
+        "restarts": slot.restarts,
+        "last_exit": slot.last_exit,
+        "exit": slot.exit.report() if slot.exit else None,
+        "beat_age_s": round((now_ns - beat_ns) / 1e9, 3) if beat_ns else None,
+        "loop_lag_s": slot.cell.get("lag_us") / 1e6,
+    }

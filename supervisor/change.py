@@ -74,7 +74,7 @@ def placement_warning(name: str) -> str:
     return f"placement of keys changed in instance '{name}': keys may now be looked for on other servers"
 
 
-_OTHERS = ("scheduling", "drain_timeout_s", "prepare_timeout_s", "log")
+_OTHERS = ("scheduling", "drain_timeout_s", "prepare_timeout_s", "hang_timeout_s", "log")
 
 
 def summary(old: Config, new: Config) -> str:

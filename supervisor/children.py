@@ -7,7 +7,8 @@ import signal
 from collections.abc import Callable
 
 from hyper_proxy.common import log
-from supervisor.spawn import explain_exit, fork_child
+from supervisor.exits import explain_exit
+from supervisor.spawn import fork_child
 
 
 class Children:

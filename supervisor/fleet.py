@@ -1,5 +1,9 @@
 """The workers: born, greeted, missed and replaced, slot by slot.
 
+Beside the slots in force there may be `candidates`, a new crew that gets ready and serves nobody yet, and `retired`
+workers of older crews, which let their clients finish (supervisor/generations.py). A slot of each may have the same
+number, and then shares its listening sockets; slots are told apart by identity.
+
 Messages of a worker go to the concern that asked for them, by the table `routes`: type -> handler(slot, message).
 """
 
@@ -18,16 +22,22 @@ from hyper_proxy.common.segment import Segment
 from hyper_proxy.config.model import Config
 from supervisor.children import Children
 from supervisor.current import Current
+from supervisor.exits import Exit
 from supervisor.loop import Loop
 from supervisor.pipe import Pipe
-from supervisor.slots import Slot, SlotState
-from supervisor.spawn import explain_exit
+from supervisor.slots import LOOP_DEATHS, Slot, SlotState
 
 # Importing and building takes well below a second; a worker that needs this long hangs.
 BOOT_TIMEOUT_S = 30.0
 
+# Each worker has a cell of 64 bytes: 1024 slots, their candidates, and as many retired workers as may linger.
+MAX_CELLS = 8 * 1024
+
 # From the end of a worker's pipe to the end of the worker.
 MUTE_GRACE_S = 1.0
+
+# From the signal at which a hung worker shows its stack to the one that nothing outlives.
+ABORT_GRACE_S = 2.0
 
 EnterWorker = Callable[[Birth, Config], int]
 """Lives a worker's life in the forked child; returns the exit code."""
@@ -40,7 +50,8 @@ Route = Callable[[Slot, Message], None]
 
 class Fleet:
     """All slots. Each of `on_death` is called with the slot whose worker has ended, and with its last snapshot, which
-    the slot does not have any more; `serving` is True once any worker was ready."""
+    the slot does not have any more; each of `on_change` whenever a worker is ready, hangs or has ended. `serving` is
+    True once any worker was ready."""
 
     def __init__(self, loop: Loop, children: Children, current: Current, enter: EnterWorker, shed: Shed) -> None:
         self._loop = loop
@@ -48,21 +59,69 @@ class Fleet:
         self._current = current
         self._enter = enter
         self._shed = shed
-        segment = Segment(current.slots)
-        self.slots = [Slot(index, cell) for index, cell in enumerate(segment.cells)]
+        self._segment = Segment(MAX_CELLS)
+        self.slots = self._places(0, current.slots)
+        self.candidates: list[Slot] = []
+        self.retired: list[Slot] = []
+        self.held = False
         self.serving = False
         self.stopping = False
+        self.on_ready: list[Callable[[Slot], None]] = []
         self.on_death: list[Callable[[Slot, dict[str, Any]], None]] = []
+        self.on_change: list[Callable[[], None]] = []
         self.routes: dict[str, Route] = {"hello": self._hello, "ready": self._ready, "failed": self._failed}
 
     def start(self) -> None:
         """Starts the first generation. Raises OSError when the system refuses a process."""
         for slot in self.slots:
-            self._spawn(slot)
+            self._spawn(slot, self._current, self.held)
+
+    def serve(self) -> None:
+        """Lets a crew serve that was `held` at its start."""
+        self.held = False
+        for slot in self.slots:
+            self.send(slot, {"type": "serve"})
+
+    def hire(self, plan: Current) -> None:
+        """Starts the crew of a configuration that is not in force yet: it gets ready and serves nobody.
+
+        Raises OSError when the system refuses a process; what was started ends then.
+        """
+        self.candidates = self._places(0, plan.slots)
+        try:
+            for slot in self.candidates:
+                self._spawn(slot, plan, held=True)
+        except OSError:
+            self.dismiss()
+            raise
+
+    def dismiss(self) -> None:
+        """Ends the candidates, who have served nobody."""
+        for slot in self.candidates:
+            self._children.kill(slot.pid, signal.SIGKILL)
+
+    def promote(self) -> list[Slot]:
+        """The candidates take the place of the crew in force, whose live slots are the result, and serve from now on."""
+        old, self.slots, self.candidates = self.slots, self.candidates, []
+        for before, after in zip(old, self.slots, strict=False):
+            after.restarts, after.exit = before.restarts, before.exit
+        for slot in old:
+            slot.leaving = True
+            if slot.live:
+                self.retired.append(slot)
+            else:
+                slot.state = SlotState.STOPPED
+                self._segment.give_back(slot.cell)
+        self.serve()
+        return [slot for slot in old if slot.live]
+
+    def everyone(self) -> list[Slot]:
+        """The slots in force, the candidates', and those of older crews."""
+        return [*self.slots, *self.candidates, *self.retired]
 
     def live(self) -> list[Slot]:
-        """The slots that have a worker."""
-        return [slot for slot in self.slots if slot.live]
+        """The slots that have a worker, of whatever crew."""
+        return [slot for slot in self.everyone() if slot.live]
 
     def members(self) -> list[Slot]:
         """The slots whose worker serves or is about to: those that take part in a reload."""
@@ -71,16 +130,56 @@ class Fleet:
     def kill(self, slot: Slot, why: str) -> None:
         """Ends a worker that can't be talked to; its successor comes by itself."""
         log.error("worker.killed", slot=slot.index, worker=slot.pid, why=why)
+        slot.blame = why
         self._children.kill(slot.pid, signal.SIGKILL)
+
+    def abort(self, slot: Slot, why: str) -> None:
+        """Ends a worker that hangs: first by the signal at which it shows its stack."""
+        log.error("worker.hung", slot=slot.index, worker=slot.pid, why=why)
+        slot.state, slot.blame = SlotState.HUNG, why
+        pid = slot.pid
+        self._children.kill(pid, signal.SIGABRT)
+        self._loop.later(ABORT_GRACE_S, lambda: self._children.kill(pid, signal.SIGKILL))
+        self._changed()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends a signal to every worker."""
+        for slot in self.live():
+            self._children.kill(slot.pid, number)
+
+    def start_slot(self, slot: Slot) -> None:
+        """Starts the worker of a slot that has none, now; when the system refuses it is tried again."""
+        slot.state = SlotState.WAITING
+        self._respawn(slot)
+
+    def add_slot(self) -> Slot:
+        """One slot more, at the end; its worker is started on the sockets that are in force for it."""
+        (slot,) = self._places(len(self.slots), 1)
+        self.slots.append(slot)
+        self.start_slot(slot)
+        return slot
+
+    def remove_slot(self) -> Slot:
+        """Gives up the last slot. Its worker serves on, as a retired one, until it is told to drain."""
+        slot = self.slots.pop()
+        self._retire(slot)
+        return slot
+
+    def empty_slot(self, slot: Slot) -> None:
+        """The slot's worker goes on as a retired one; the slot itself has none, until somebody starts it."""
+        fresh = slot.successor(self._segment.take())
+        fresh.state = SlotState.STOPPED
+        self.slots[slot.index] = fresh
+        self._retire(slot)
 
     def stop_waiting(self) -> None:
         """Gives up all slots that have no worker now, and the workers that serve nobody yet."""
         self.stopping = True
-        for slot in self.slots:
-            if slot.state is SlotState.WAITING:
-                slot.state = SlotState.STOPPED
-            elif slot.state is SlotState.BOOTING:
+        for slot in self.everyone():
+            if slot.state is SlotState.BOOTING:
                 self._children.kill(slot.pid, signal.SIGKILL)
+            elif not slot.live:
+                slot.state = SlotState.STOPPED
 
     def send(self, slot: Slot, message: Message, fds: tuple[int, ...] = ()) -> bool:
         """Queues a message to a slot's worker; False when there is none or it is too far behind."""
@@ -88,14 +187,28 @@ class Fleet:
 
     def close_in_child(self) -> None:
         """Closes the master's ends of all pipes in a fresh child."""
-        for slot in self.slots:
+        for slot in self.everyone():
             if slot.pipe is not None:
                 slot.pipe.close_in_child()
 
-    def _spawn(self, slot: Slot) -> None:
+    def _places(self, first: int, count: int) -> list[Slot]:
+        return [Slot(index, self._segment.take()) for index in range(first, first + count)]
+
+    def _retire(self, slot: Slot) -> None:
+        slot.leaving = True
+        if slot.live:
+            self.retired.append(slot)
+        else:
+            self._segment.give_back(slot.cell)
+
+    def _changed(self) -> None:
+        for call in self.on_change:
+            call()
+
+    def _spawn(self, slot: Slot, plan: Current, held: bool) -> None:
         ours, theirs = socket.socketpair()
-        offered = self._current.of(slot.index)
-        generation, config = self._current.generation, self._current.config
+        offered = plan.of(slot.index)
+        generation, config = plan.generation, plan.config
 
         def shed() -> None:
             ours.close()
@@ -105,7 +218,7 @@ class Fleet:
             # The numbers go on, the objects end here: otherwise a late clean-up would close what gevent has wrapped
             # anew.
             born = tuple(BornListener(wish.instance, wish.listen.address, sock.detach()) for wish, sock in offered)
-            birth = Birth(slot.index, generation, theirs.detach(), born, slot.cell, overrides=self._current.overrides.for_workers())
+            birth = Birth(slot.index, generation, theirs.detach(), born, slot.cell, held, self._current.overrides.for_workers())
             return self._enter(birth, config)
 
         try:
@@ -122,12 +235,12 @@ class Fleet:
         self._loop.later(BOOT_TIMEOUT_S, lambda: self._check_boot(slot, births))
 
     def _respawn(self, slot: Slot) -> None:
-        if self.stopping or slot.state is not SlotState.WAITING:
+        if self.stopping or slot not in self.slots or slot.state not in (SlotState.WAITING, SlotState.QUARANTINED):
             return
         try:
-            self._spawn(slot)
+            self._spawn(slot, self._current, self.held)
         except OSError as error:
-            delay_s = slot.note_death(f"fork: {error}")
+            delay_s = slot.note_death(Exit(None, str(error), 0.0))
             log.error("worker.fork_failed", slot=slot.index, error=error, retry_s=delay_s)
             self._loop.later(delay_s, lambda: self._respawn(slot))
 
@@ -142,10 +255,13 @@ class Fleet:
         log.debug("worker.born", slot=slot.index, worker=message["pid"], generation=message["generation"])
 
     def _ready(self, slot: Slot, message: Message) -> None:
-        slot.state = SlotState.READY
-        boot_s = time.monotonic() - slot.born_at_s
+        slot.note_ready()
+        boot_s = slot.ready_at_s - slot.born_at_s
         log.info("worker.ready", slot=slot.index, worker=slot.pid, generation=slot.generation, boot_s=boot_s)
         self.serving = True
+        for call in self.on_ready:
+            call(slot)
+        self._changed()
 
     def _failed(self, slot: Slot, message: Message) -> None:
         slot.boot_error = message["error"]
@@ -162,18 +278,26 @@ class Fleet:
     def _gone(self, slot: Slot, status: int) -> None:
         if slot.pipe is not None:
             slot.pipe.finish()
-        pid, cause, snapshot = slot.pid, explain_exit(status), slot.snapshot
+        pid, snapshot = slot.pid, slot.snapshot
         booting, expected = slot.state is SlotState.BOOTING, slot.state is SlotState.DRAINING and status == 0
-        delay_s = slot.note_death(cause)
+        end = Exit(status, slot.blame or slot.boot_error, time.monotonic() - slot.born_at_s)
         if booting and not slot.boot_error:
-            slot.boot_error = cause
-        if self.stopping:
-            slot.state = SlotState.STOPPED
-        else:
-            self._loop.later(delay_s, lambda: self._respawn(slot))
+            slot.boot_error = end.cause
+        delay_s = slot.note_death(end)
         report = log.info if expected or self.stopping else log.error
         # Before any worker has served, all are likely to fail alike, and the master says why, once, as it gives up.
         detail = {"error": slot.boot_error} if booting and self.serving else {}
-        report("worker.ended", slot=slot.index, worker=pid, cause=cause, **detail)
+        report("worker.ended", slot=slot.index, worker=pid, cause=end.cause, **detail)
+        if self.stopping or slot not in self.slots:
+            slot.state = SlotState.STOPPED
+        else:
+            if slot.state is SlotState.QUARANTINED:
+                log.error("worker.quarantined", slot=slot.index, deaths=LOOP_DEATHS, seconds=delay_s)
+            self._loop.later(delay_s, lambda: self._respawn(slot))
         for call in self.on_death:
             call(slot, snapshot)
+        for crew in (self.candidates, self.retired):
+            if slot in crew:
+                crew.remove(slot)
+                self._segment.give_back(slot.cell)
+        self._changed()

@@ -6,6 +6,8 @@ pipes   ──►            Stopper               drain, fast
                        Census                counters of the living and the dead
                        LogRoller             new log files for all
                        Attendant, Desk       the sidecar and what it may ask
+                       Herald                what the service manager is told
+                       Watch, Adoption       who hangs; who accepts for whom can't
 """
 
 from __future__ import annotations
@@ -26,22 +28,29 @@ from hyper_proxy.common.errors import Finding
 from hyper_proxy.common.frames import Message
 from hyper_proxy.config.model import Config
 from supervisor import logs
+from supervisor.adoption import Adoption
 from supervisor.attendant import Attendant, EnterSidecar
 from supervisor.census import Census
 from supervisor.children import Children
 from supervisor.current import Current
 from supervisor.desk import Desk
 from supervisor.errands import Errands
+from supervisor.events import Events
 from supervisor.fleet import EnterWorker, Fleet
+from supervisor.generations import Generations
+from supervisor.herald import Herald
 from supervisor.inquiries import Inquiries
 from supervisor.listeners import ListenError, bind_admin, bind_all, wanted
 from supervisor.log_roll import LogRoller
 from supervisor.loop import Loop
+from supervisor.notify import Notifier
 from supervisor.orders import Orders
 from supervisor.pidfile import PidFile, PidFileError, claim
 from supervisor.reload import Reloader
 from supervisor.signals import SignalInbox
 from supervisor.stop import Stopper
+from supervisor.validate import lines_in
+from supervisor.watch import Watch
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -106,7 +115,8 @@ def open_listeners(config: Config, digest: str, pidfile: PidFile) -> Current:
     except ListenError:
         admin.close()
         raise
-    return Current(config, digest, config.worker_count, listeners, admin, time.time(), pidfile)
+    lines = lines_in(config.path)
+    return Current(config, digest, config.worker_count, listeners, admin, time.time(), pidfile, lines=lines)
 
 
 class Master:
@@ -114,23 +124,31 @@ class Master:
 
     def __init__(self, current: Current, crew: Crew) -> None:
         self._current = current
+        events = Events()
+        log.watch(events.note)
         self._roller = LogRoller(lambda: current.config.log, self._tell_to_reopen_logs)
         self._inbox = SignalInbox()
         self._loop = loop = Loop()
         self._children = children = Children()
         self._fleet = fleet = Fleet(loop, children, current, crew.worker, self._shed)
         census = Census(loop, fleet)
-        self._reloader = Reloader(loop, children, current, fleet, self._shed)
+        generations = Generations(loop, children, fleet)
+        self._reloader = Reloader(loop, children, current, fleet, generations, self._shed)
         self._stopper = Stopper(loop, children, current, fleet)
-        desk = Desk(current, census, self._reloader, self._stopper)
+        self._herald = Herald(loop, Notifier(os.environ), current, fleet, self._reloader, self._stopper)
+        desk = Desk(current, census, self._reloader, self._stopper, events)
+        self._adoption = Adoption(loop, current, fleet)
         errands = Errands(loop, fleet)
         orders = Orders(current, fleet, self._stopper, errands, desk.status, self._reopen_logs, self._tell_sidecar)
         desk.verbs.update(orders.verbs, **Inquiries(current, errands, orders, desk.identity()).verbs)
         self._attendant = Attendant(loop, children, current, crew.sidecar, self._shed, desk.verbs)
+        self._reloader.on_admin = self._attendant.move
+        self._watch = Watch(loop, current, fleet, self._attendant)
         self._actions: dict[str, Callable[[], None]] = {
             "reap": children.reap,
             "drain": self._stopper.drain,
             "stop": self._stopper.fast,
+            "explain": self._stopper.explain,
             "reopen_logs": self._reopen_logs,
             "reload": self._reload,
         }
@@ -151,8 +169,11 @@ class Master:
             self._finish()
             return EXIT_OS
         self._announce()
+        self._herald.start()
+        self._watch.run()
+        self._adoption.run()
         self._roller.run(self._loop)
-        code = self._watch()
+        code = self._serve()
         self._finish()
         log.info("master.ended", code=code)
         return code
@@ -168,9 +189,10 @@ class Master:
             log.info("instance.listening", instance=instance.name, protocol=instance.protocol, addresses=addresses)
         log.info("sidecar.listening", address=config.admin.address)
 
-    def _watch(self) -> int:
+    def _serve(self) -> int:
         while not self._stopper.done:
             self._loop.turn()
+            self._herald.look()
             if not self._fleet.serving and not self._stopper.mode:
                 error = self._start_failure()
                 if error:
@@ -190,6 +212,7 @@ class Master:
         """Waits for the last children and closes what is left."""
         self._attendant.stop()
         while not self._stopper.done or self._attendant.pid:
+            self._herald.look()
             self._loop.turn()
         self._current.close()
 
@@ -215,9 +238,10 @@ class Master:
 
     def _shed(self, keep: frozenset[socket.socket]) -> None:
         """In a fresh child: closes all that is the master's, except the sockets to keep."""
+        log.watch(None)
         self._loop.close()
         self._inbox.close()
         self._fleet.close_in_child()
         self._attendant.close_in_child()
-        self._reloader.close_in_child()
+        self._reloader.close_in_child(keep)
         self._current.close_in_child(keep)

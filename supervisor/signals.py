@@ -27,7 +27,7 @@ IGNORE = "ignore"
 SIGNALS: tuple[SignalRow, ...] = (
     SignalRow(signal.SIGCHLD, "reap", "a child ended: note why, start its successor"),
     SignalRow(signal.SIGINT, "stop", "stop fast: within 2 seconds"),
-    SignalRow(signal.SIGQUIT, "stop", "stop fast: within 2 seconds"),
+    SignalRow(signal.SIGQUIT, "explain", "each worker writes its Python stack to standard error; then stop fast"),
     SignalRow(signal.SIGTERM, "drain", "stop accepting, let requests finish, exit 0; a second one stops fast"),
     SignalRow(signal.SIGUSR1, "reopen_logs", "open the log files anew"),
     SignalRow(signal.SIGHUP, "reload", "open the log files anew and reload the configuration"),

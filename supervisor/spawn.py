@@ -69,12 +69,3 @@ def die_with(parent: int) -> None:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
     if os.getppid() != parent:
         os._exit(EXIT_FAILED)
-
-
-def explain_exit(status: int) -> str:
-    """A wait status in words: "exit code 3", "signal KILL (possibly out of memory)"."""
-    code = os.waitstatus_to_exitcode(status)
-    if code >= 0:
-        return f"exit code {code}"
-    name = signal.Signals(-code).name.removeprefix("SIG") if -code in set(signal.Signals) else str(-code)
-    return f"signal {name}" + (" (possibly out of memory)" if name == "KILL" else "")

@@ -16,6 +16,10 @@ from supervisor.slots import Slot, SlotState
 FAST_DRAIN_S = 0.8
 # What a worker may need beyond its deadline to send its last counters.
 GRACE_S = 0.5
+# A worker writes its stack as soon as the signal reaches it, in many small pieces: so long it is alone, and all of them
+# together do not take longer than ALL_STACKS_S.
+STACK_S = 0.05
+ALL_STACKS_S = 0.5
 
 
 class Stopper:
@@ -40,6 +44,20 @@ class Stopper:
             self.fast()
         else:
             self._begin("draining", self._current.config.drain_timeout_s)
+
+    def explain(self) -> None:
+        """Lets each worker write its Python stack to standard error, one after the other, and stops fast."""
+        workers = [(slot.index, slot.pid) for slot in self._fleet.live()]
+        self._explain(workers, min(STACK_S, ALL_STACKS_S / max(1, len(workers))))
+
+    def _explain(self, workers: list[tuple[int, int]], pause_s: float) -> None:
+        if not workers:
+            self.fast()
+            return
+        slot, pid = workers[0]
+        log.warning("worker.stack", slot=slot, worker=pid)
+        self._children.kill(pid, signal.SIGQUIT)
+        self._loop.later(pause_s, lambda: self._explain(workers[1:], pause_s))
 
     def fast(self) -> None:
         """Stops within two seconds."""

@@ -19,10 +19,10 @@ from hyper_proxy.config.lines import find_lines
 from hyper_proxy.config.load import inspect, read_text
 from hyper_proxy.config.model import Config
 from hyper_proxy.config.notes import Path, show_path
-from supervisor.change import cold_changes
+from supervisor.change import cold_changes, renewing_changes
 from supervisor.children import Children
-from supervisor.loop import Loop
 from supervisor.exits import explain_exit
+from supervisor.loop import Loop
 
 # Far more than any file needs; whoever waits for the verdict must get one.
 VALIDATE_TIMEOUT_S = 10.0
@@ -41,13 +41,15 @@ class ColdChange:
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """What the child found. Exactly one of these: `unchanged`, a `config`, or findings with an error; or `crash`,
-    when the child itself did not get that far. `lines` tells the line of a key such as "log.file"."""
+    when the child itself did not get that far. `cold` changes take a restart, `renewing` are keys whose change takes new
+    workers. `lines` tells the line of a key such as "log.file"."""
 
     digest: str = ""
     unchanged: bool = False
     config: Config | None = None
     findings: list[Finding] = field(default_factory=list)
     cold: list[ColdChange] = field(default_factory=list)
+    renewing: list[str] = field(default_factory=list)
     lines: dict[str, int] = field(default_factory=dict)
     crash: str = ""
 
@@ -71,8 +73,9 @@ def judge(path: str, in_force: Config, digest_in_force: str) -> Judgement:
     if config is None:
         return Judgement(digest, findings=findings)
     lines = find_lines(read_text(path))
+    renewing = renewing_changes(in_force, config)
     cold = [ColdChange(_line(lines, key), show_path(key), text) for key, text in cold_changes(in_force, config)]
-    return Judgement(digest, config=config, findings=findings, cold=cold, lines=shown_lines(lines))
+    return Judgement(digest, config=config, findings=findings, cold=cold, renewing=renewing, lines=shown_lines(lines))
 
 
 def lines_in(path: str) -> dict[str, int]:

@@ -2,6 +2,8 @@
 
     hello ──► build the engine, serve the inherited sockets ──► ready ──► messages of the master ──► drain ──► gone
 
+A worker that is held serves those sockets when it is told to, and is ready before that.
+
 Greenlets: one reads the pipe, one writes it, one writes the log, one beats; if any of them fails, the worker ends and
 the master starts another. The engine's greenlets serve the clients.
 """
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 import time
 from collections.abc import Callable
 from typing import Any
@@ -52,8 +55,9 @@ class Life:
 
     def run(self, build: BuildEngine) -> int:
         """Lives; returns the exit code."""
-        faulthandler.enable()
-        log.configure(self._config.log.level, self._sink)
+        faulthandler.enable()  # the master ends a worker that hangs with ABRT
+        faulthandler.register(signal.SIGQUIT, chain=False)
+        log.configure(self._config.log.level, self._sink, self._config.log.format)
         schedule(self._config.scheduling)
         self._show_state("starting")
         self._spawn(self._sink.write_all)
@@ -79,8 +83,8 @@ class Life:
             switch = Switch(engine, self._pipe.take_fd, self._pipe.send, self._committed)
             self._actions = Actions(engine, self._pipe.send)
             self._actions.overrule(self._birth.overrides)
-            for listener in self._birth.listeners:
-                switch.serve(listener.instance, listener.address, adopt(listener.fd))
+            if not self._birth.held:
+                self._accept(switch)
         except (HyperProxyError, OSError) as error:
             self._tell_failure(in_words(error, self._config))
             return None
@@ -89,19 +93,27 @@ class Life:
             raise
         return engine, switch
 
+    def _accept(self, switch: Switch) -> None:
+        """Serves the sockets that this worker was born with."""
+        for listener in self._birth.listeners:
+            switch.serve(listener.instance, listener.address, adopt(listener.fd))
+
     def _tell_failure(self, error: str) -> None:
         self._pipe.send({"type": "failed", "error": error})
         self._pipe.flush(FAREWELL_S)
 
     def _serve(self, engine: EnginePort, switch: Switch) -> None:
         routes: dict[str, Callable[[Message], None]] = {
+            "serve": lambda message: self._accept(switch),
             "snapshot": lambda message: self._push(engine, message["id"]),
+            "adopt": lambda message: engine.adopt(message["slot"], message["instance"], adopt(self._pipe.take_fd())),
+            "give_back": lambda message: engine.give_back(message["slot"]),
             "listener": switch.listener,
             "prepare": switch.prepare,
             "commit": switch.commit,
             "abort": switch.abort,
             "drain": lambda message: self._drain(engine, message["seconds"]),
-            "reopen_logs": lambda message: self._reopen_log(),
+            "reopen_logs": lambda message: self._sink.reopen(),
             "command": self._actions.command,
         }
         self._spawn(Heartbeat(self._birth.cell, lambda: self._push(engine, 0)).run)
@@ -120,23 +132,12 @@ class Life:
     def _committed(self, config: Config, generation: int) -> None:
         self._config, self._generation = config, generation
         log.set_level(config.log.level)
+        log.set_form(config.log.format)
         schedule(config.scheduling)
         self._birth.cell.put("generation", generation)
         if config.log.file != self._sink.path:
-            self._move_log(config.log.file)
+            self._sink.move_to(config.log.file)
         self._show_state("ready")
-
-    def _move_log(self, path: str) -> None:
-        try:
-            self._sink.move_to(log.LogFile(path))
-        except OSError as error:
-            log.error("log.not_opened", file=path, error=error)
-
-    def _reopen_log(self) -> None:
-        try:
-            self._sink.reopen()
-        except OSError as error:
-            log.error("log.not_reopened", error=error)
 
     def _drain(self, engine: EnginePort, seconds: float) -> None:
         """A later call with less time ends the worker sooner: whichever drain is done first decides."""
@@ -166,5 +167,5 @@ class Life:
 def _count(engine: EnginePort) -> dict[str, Any]:
     """The engine's counters, and what the process has used."""
     snapshot = engine.snapshot()
-    snapshot.setdefault("worker", {})["cpu_s"] = time.process_time()
+    snapshot.setdefault("worker", {}).update(cpu_s=time.process_time(), log_lost=log.sink().lost)
     return snapshot

@@ -18,6 +18,12 @@ class EnginePort(Protocol):
     def close(self, instance_name: str, address: str, /) -> None:
         """Stops accepting there and closes the listening socket."""
 
+    def adopt(self, slot: int, instance_name: str, sock: socket.socket, /) -> None:
+        """Accepts on a socket of another slot, too, whose worker can't."""
+
+    def give_back(self, slot: int, /) -> None:
+        """Stops accepting for that slot."""
+
     def prepare(self, config: Config, /) -> Any:
         """Builds what a new configuration needs, beside what serves. Raises HyperProxyError when it can't."""
 

@@ -1,12 +1,14 @@
 """The memory that the master and all workers share: one anonymous mapping, made before the first fork.
 
-Each worker slot owns one cell of 64 bytes, the size of a cache line, so that two workers never write to the same
+Each worker owns one cell of 64 bytes, the size of a cache line, so that two workers never write to the same
 line. A cell is eight native words of 8 bytes; it has one writer, its worker, and a word is stored by one aligned
-copy, so a reader sees either the old or the new value and no lock is needed. A slot's successor inherits the cell.
+copy, so a reader sees either the old or the new value and no lock is needed. A slot keeps its cell from one worker to
+the next; a worker that leaves while its successor serves already has another one.
 """
 
 from __future__ import annotations
 
+import errno
 import mmap
 
 CELL_BYTES = 64
@@ -24,7 +26,7 @@ _MAX_WORD = (1 << 64) - 1
 
 
 class Cell:
-    """One slot's words, written by its worker and read by the master."""
+    """One worker's words, written by it and read by the master."""
 
     __slots__ = ("_words",)
 
@@ -47,9 +49,24 @@ class Cell:
 
 
 class Segment:
-    """The whole mapping: `cells` of as many slots as the fleet has."""
+    """The whole mapping, which hands out cells. Pages of cells that nobody has had cost nothing."""
 
-    def __init__(self, slots: int) -> None:
-        self._memory = mmap.mmap(-1, slots * CELL_BYTES)
-        words = memoryview(self._memory).cast("Q")
-        self.cells = tuple(Cell(words[slot * _WORDS : (slot + 1) * _WORDS]) for slot in range(slots))
+    def __init__(self, cells: int) -> None:
+        self._memory = mmap.mmap(-1, cells * CELL_BYTES)
+        self._words = memoryview(self._memory).cast("Q")
+        self._unused = iter(range(cells))
+        self._returned: list[Cell] = []
+
+    def take(self) -> Cell:
+        """A cell that is all zero. Raises OSError when there is none left."""
+        if self._returned:
+            return self._returned.pop()
+        index = next(self._unused, None)
+        if index is None:
+            raise OSError(errno.ENOSPC, "no cell is left in the segment")
+        return Cell(self._words[index * _WORDS : (index + 1) * _WORDS])
+
+    def give_back(self, cell: Cell) -> None:
+        """Called by the master when no process writes to the cell any more."""
+        cell.clear()
+        self._returned.append(cell)

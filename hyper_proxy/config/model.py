@@ -206,6 +206,7 @@ class Config:
     scheduling: str
     drain_timeout_s: float
     prepare_timeout_s: float
+    hang_timeout_s: float
     admin: Listen
     log: Log
     instances: tuple[Instance, ...]

@@ -118,6 +118,8 @@ SETTINGS: tuple[Setting, ...] = (
             "how long a stopping worker lets its clients finish"),
     Setting("proxy", "prepare_timeout_s", Seconds(0.1, 3600), 10,
             "how long a reload waits for every worker's yes; after it the old configuration stays"),
+    Setting("proxy", "hang_timeout_s", Seconds(1, 3600), 10,
+            "how long a worker or the sidecar may be stuck before it shows its stack, is killed and replaced"),
     Setting("proxy", "pidfile", FilePath(), "",
             'the file with the master\'s pid, locked while it lives; "" is none, which suits systemd and containers',
             hot=False),

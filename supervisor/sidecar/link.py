@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import gevent
 from gevent import socket
 from gevent.event import AsyncResult
 from gevent.lock import Semaphore
@@ -13,6 +14,7 @@ from gevent.lock import Semaphore
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.common.frames import FrameReader, Message, encode_frame
 
+BEAT_S = 1.0
 _READ_BYTES = 256 * 1024
 
 
@@ -45,6 +47,13 @@ class Link:
             return answer
         finally:
             del self._waiting[number]
+
+    def beat(self) -> None:
+        """Tells the master, for ever, that this process lives."""
+        while True:
+            with self._writing:
+                self._sock.sendall(encode_frame({"type": "beat"}))
+            gevent.sleep(BEAT_S)
 
     def read_all(self) -> None:
         """Hands out answers until the master closes its end."""

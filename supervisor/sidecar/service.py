@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import socket
 from collections.abc import Callable
 
 import gevent
 import setproctitle
-from gevent.pool import Pool
-from gevent.pywsgi import WSGIServer
 
 from hyper_proxy.common import log
 from hyper_proxy.common.frames import Message
 from supervisor import logs
 from supervisor.sidecar.app import make_app
+from supervisor.sidecar.history import History
 from supervisor.sidecar.link import Link
+from supervisor.sidecar.sampler import sample_for_ever
+from supervisor.sidecar.server import Server
 
 # For the answers under way when the master ends.
 FAREWELL_S = 0.3
@@ -23,17 +25,22 @@ FAREWELL_S = 0.3
 
 def serve(pipe_fd: int, listen_fd: int, host: str) -> int:
     """Serves until the pipe ends; returns the exit code."""
+    faulthandler.enable()  # the master ends a sidecar that hangs with ABRT
     setproctitle.setproctitle("hyper-proxy: sidecar")
     log.bind(role="sidecar", pid=os.getpid())
     link = Link(pipe_fd, _obey)
     listener = socket.socket(fileno=listen_fd)
     listener.setblocking(False)
-    # No access log: health probes would fill it.
-    server = WSGIServer(listener, make_app(link, host), log=None, spawn=Pool())
+    history = History()
+    server = Server(listener, make_app(link, host, history))
     server.start()
     log.info("sidecar.ready")
     reader = gevent.spawn(link.read_all)
+    heart = gevent.spawn(link.beat)
+    memory = gevent.spawn(sample_for_ever, link, history)
     reader.join()
+    heart.kill()
+    memory.kill()
     server.stop(timeout=FAREWELL_S)
     return 0
 

@@ -44,6 +44,7 @@ def config_text(
     instance: str = "a",
     listen: tuple[str, ...] = (),
     extra: str = "",
+    hang: float = 10,
 ) -> str:
     """A configuration of one instance, and what else it is to say at its end; no server is ever asked."""
     addresses = ", ".join(f'"{address}"' for address in (f"127.0.0.1:{port}", *listen))
@@ -51,6 +52,7 @@ def config_text(
 workers = {workers}
 drain_timeout_s = {drain}
 prepare_timeout_s = 1.0
+hang_timeout_s = {hang}
 
 [[instance]]
 name = "{instance}"

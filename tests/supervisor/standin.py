@@ -1,10 +1,12 @@
 """`hyper-proxy serve` with a tiny engine in its workers, whose faults the names of the instances ask for.
 
 It answers a line with "SLOT PID DRAIN_TIMEOUT INSTANCE"; "wait PATH" answers only when the file exists, "log NUMBER"
-logs LINES lines with that number first. An instance named
+logs LINES lines with that number first, "spin" never ends. While a file CONFIGURATION.fail-1 exists, worker 1 fails at
+its birth. An instance named
 
     fail-boot   lets every worker fail at its birth
     fail-boot-1 lets worker 1 fail so
+    slow-boot   lets every worker take long to be born
     refuse-1    lets worker 1 refuse to prepare
     crash-1     lets worker 1 fail to prepare in a way that nobody foresaw
     die         lets every worker end while it prepares
@@ -17,6 +19,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -48,12 +51,16 @@ class StandIn:
         self.config = config
         self.slot = slot
         self.listeners: dict[tuple[str, str], socket.socket] = {}
+        self.adopted: dict[int, list[socket.socket]] = {}
         self.idle: set[socket.socket] = set()
         self.clients = 0
         self.accepted = 0
         self.draining = False
-        if self._told("fail-boot") or self._told(f"fail-boot-{slot}"):
+        told = self._told("fail-boot") or self._told(f"fail-boot-{slot}")
+        if told or os.path.exists(f"{config.path}.fail-{slot}"):
             raise HyperProxyError("told to fail at boot")
+        if self._told("slow-boot"):
+            time.sleep(1.0)
 
     def _told(self, fault: str, config: Config | None = None) -> bool:
         return (config or self.config).instance(fault) is not None
@@ -67,16 +74,44 @@ class StandIn:
         gevent.spawn(self._accept, instance, sock)
 
     def _accept(self, instance: str, sock: socket.socket) -> None:
-        import gevent
 
         while True:
             try:
                 client, _ = sock.accept()
             except OSError:
                 return
-            self.clients += 1
-            self.accepted += 1
-            gevent.spawn(self._talk, instance, client)
+            self._welcome(instance, client)
+
+    def _welcome(self, instance: str, client: socket.socket) -> None:
+        import gevent
+
+        client.setblocking(True)
+        self.clients += 1
+        self.accepted += 1
+        gevent.spawn(self._talk, instance, client)
+
+    def _empty(self, sock: socket.socket) -> None:
+        """Nobody is left in the queue of a socket that is closed."""
+        instance = next((key[0] for key, one in self.listeners.items() if one is sock), "a")
+        sock.setblocking(False)
+        try:
+            while True:
+                self._welcome(instance, sock.accept()[0])
+        except BlockingIOError:
+            sock.close()
+
+    def adopt(self, slot: int, instance: str, sock: socket.socket) -> None:
+        """Accepts there, too."""
+        import gevent
+
+        sock.setblocking(True)
+        self.adopted.setdefault(slot, []).append(sock)
+        gevent.spawn(self._accept, instance, sock)
+
+    def give_back(self, slot: int) -> None:
+        """Stops accepting there."""
+        for sock in self.adopted.pop(slot, []):
+            self._empty(sock)
 
     def _talk(self, instance: str, client: socket.socket) -> None:
         with client, client.makefile("rwb") as stream:
@@ -90,6 +125,8 @@ class StandIn:
                     self.idle.discard(client)
                 if not line:
                     break
+                if line[0] == b"spin":
+                    go_round_for_ever()
                 self._wait(line)
                 self._log(line)
                 stream.write(f"{self.slot} {os.getpid()} {self.config.drain_timeout_s:g} {instance}\n".encode())
@@ -108,7 +145,8 @@ class StandIn:
 
     def close(self, instance: str, address: str) -> None:
         """Stops accepting."""
-        self.listeners.pop((instance, address)).close()
+        self._empty(self.listeners[instance, address])
+        del self.listeners[instance, address]
 
     def prepare(self, config: Config) -> Config:
         """Refuses or hangs when told to."""
@@ -141,7 +179,9 @@ class StandIn:
 
         self.draining = True
         for sock in self.listeners.values():
-            sock.close()
+            self._empty(sock)
+        for slot in list(self.adopted):
+            self.give_back(slot)
         for client in self.idle:
             client.shutdown(socket.SHUT_RD)
         with gevent.Timeout(seconds, False):
@@ -162,6 +202,12 @@ class StandIn:
     def snapshot(self) -> dict[str, Any]:
         """In the form that hyper_proxy.stats merges."""
         return {"worker": {"connections": self.clients}, "instances": {"a": {"accepted": self.accepted}}}
+
+
+def go_round_for_ever() -> None:
+    """What a bug may do to a worker; its name is to be found in the worker's stack."""
+    while True:
+        pass
 
 
 if __name__ == "__main__":

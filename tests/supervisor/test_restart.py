@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from functools import partial
+from typing import Any
 
 import psutil
 
@@ -13,9 +14,9 @@ from tests.kit.wait import wait_for
 from tests.supervisor.conftest import Connect, StandInFleet, StartStandIn, ask
 
 
-def worker(fleet: StandInFleet, slot: int = 0) -> dict[str, object]:
+def worker(fleet: StandInFleet, slot: int = 0) -> dict[str, Any]:
     """A slot's row of /stats."""
-    row: dict[str, object] = fleet.stats()["workers"][slot]
+    row: dict[str, Any] = fleet.stats()["workers"][slot]
     return row
 
 
@@ -125,6 +126,5 @@ def test_counters_survive_a_worker_and_gauges_do_not(start_standin: StartStandIn
     assert client.receive() == []
     wait_for(partial(restarted, fleet, 1), "the next worker")
     ask(fleet.port)
-    after = fleet.stats()
-    assert after["instances"]["a"]["accepted"] == 2
-    assert after["workers"][0]["connections"] == 0
+    wait_for(lambda: worker(fleet)["connections"] == 0, "the worker knows that its client has left")
+    assert fleet.stats()["instances"]["a"]["accepted"] == 2

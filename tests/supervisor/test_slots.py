@@ -6,6 +6,7 @@ import socket
 import time
 
 from hyper_proxy.common.segment import Segment
+from supervisor.exits import Exit
 from supervisor.loop import Loop
 from supervisor.pipe import Pipe
 from supervisor.slots import BACKOFF_MAX_S, HEALTHY_S, Slot, SlotState, backoff_s
@@ -20,17 +21,17 @@ def test_a_healthy_life_makes_the_pause_short_again() -> None:
     ours, theirs = socket.socketpair()
     loop = Loop()
     pipe = Pipe(loop, ours, lambda message: None, lambda: None)
-    slot = Slot(0, Segment(1).cells[0])
+    slot = Slot(0, Segment(1).take())
     slot.note_birth(1, pipe, 1)
-    assert slot.note_death("exit code 1") == 0.1
+    assert slot.note_death(Exit(1 << 8, "", 1.0)) == 0.1
     slot.note_birth(2, pipe, 1)
-    assert slot.note_death("exit code 1") == 0.2
+    assert slot.note_death(Exit(1 << 8, "", 1.0)) == 0.2
     slot.note_birth(3, pipe, 1)
     slot.born_at_s = time.monotonic() - HEALTHY_S
-    assert slot.note_death("signal KILL") == 0.1
+    assert slot.note_death(Exit(9, "it hangs", 61.0)) == 0.1
     assert slot.state is SlotState.WAITING
     assert not slot.live
-    assert (slot.births, slot.last_exit) == (3, "signal KILL")
+    assert (slot.births, slot.restarts, slot.last_exit) == (3, 2, "signal KILL")
     pipe.close()
     theirs.close()
     loop.close()

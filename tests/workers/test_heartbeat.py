@@ -9,7 +9,7 @@ from workers.heartbeat import Heartbeat
 
 
 def test_a_late_beat_is_shown_for_a_second() -> None:
-    cell = Segment(1).cells[0]
+    cell = Segment(1).take()
     heart = Heartbeat(cell, lambda: None)
     heart.beat(0, 0)
     heart.beat(1, 80_000)

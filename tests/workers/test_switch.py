@@ -31,6 +31,12 @@ class Recorder:
     def close(self, instance: str, address: str) -> None:
         self.calls.append(("close", instance, address))
 
+    def adopt(self, slot: int, instance: str, sock: socket.socket) -> None:
+        self.calls.append(("adopt", slot, instance))
+
+    def give_back(self, slot: int) -> None:
+        self.calls.append(("give_back", slot))
+
     def prepare(self, config: Config) -> object:
         if self.refuse:
             raise HyperProxyError("no")

@@ -1,0 +1,120 @@
+"""Slots whose worker can't accept for a while: a healthy neighbour does it on their sockets; nobody waits there.
+
+    worker hangs, or its successor is long in coming ──► adopt: a neighbour accepts there, too
+    the slot's own worker is ready again             ──► give_back: the neighbour empties the queue and lets go
+
+What has to be is worked out anew at every change and twice a second; a neighbour that dies itself is replaced by
+another in the same way. Only sockets of one slot alone are handed over: a unix path is everybody's already.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from dataclasses import dataclass
+
+from hyper_proxy.common import log
+from supervisor.current import Current
+from supervisor.fleet import Fleet
+from supervisor.loop import Loop
+from supervisor.slots import Slot, SlotState
+
+LOOK_S = 0.5
+# A successor that comes sooner finds the queue in time.
+PATIENCE_S = 1.0
+
+_ABSENT = frozenset({SlotState.WAITING, SlotState.QUARANTINED, SlotState.BOOTING})
+
+
+@dataclass(frozen=True, slots=True)
+class _Adopted:
+    slot: Slot
+    by: Slot
+    pid: int
+    generation: int
+
+
+class Adoption:
+    """Keeps every socket of the fleet served as long as one worker is healthy, and says so when none is."""
+
+    def __init__(self, loop: Loop, current: Current, fleet: Fleet) -> None:
+        self._loop = loop
+        self._current = current
+        self._fleet = fleet
+        self._adopted: dict[int, _Adopted] = {}
+        self._absent_since_s: dict[int, float] = {}
+        self._degraded = False
+        fleet.on_change.append(self.settle)
+
+    def run(self) -> None:
+        """Looks now, and again and again."""
+        self.settle()
+        self._loop.later(LOOK_S, self.run)
+
+    def by(self, slot: Slot) -> int | None:
+        """The slot whose worker accepts for this one, None when it does so itself or nobody does."""
+        adopted = self._adopted.get(slot.index)
+        return adopted.by.index if adopted is not None and adopted.slot is slot else None
+
+    def settle(self) -> None:
+        """Brings who accepts where in line with who can."""
+        if self._fleet.stopping or self._fleet.held or not self._fleet.serving:
+            return
+        slots, now_s = self._fleet.slots, time.monotonic()
+        healthy = [slot for slot in slots if slot.state is SlotState.READY]
+        self._say_health(bool(healthy) or all(slot.state is SlotState.STOPPED for slot in slots))
+        orphans = {slot.index: slot for slot in slots if self._is_orphan(slot, now_s)}
+        for index, adopted in list(self._adopted.items()):
+            if not self._is_good(adopted, orphans.get(index)):
+                self._give_back(adopted)
+        for slot in orphans.values():
+            if slot.index not in self._adopted and healthy:
+                self._adopt(slot, min(healthy, key=lambda one: self._burden(one, slot)))
+
+    def _is_orphan(self, slot: Slot, now_s: float) -> bool:
+        if slot.state is SlotState.HUNG:
+            return True
+        if slot.state not in _ABSENT:
+            self._absent_since_s.pop(slot.index, None)
+            return False
+        since_s = self._absent_since_s.setdefault(slot.index, now_s)
+        return slot.state is SlotState.QUARANTINED or slot.index in self._adopted or now_s - since_s > PATIENCE_S
+
+    def _is_good(self, adopted: _Adopted, orphan: Slot | None) -> bool:
+        by = adopted.by
+        return (
+            orphan is adopted.slot
+            and (by.state, by.pid) == (SlotState.READY, adopted.pid)
+            and by in self._fleet.slots
+            and adopted.generation == self._current.generation
+        )
+
+    def _burden(self, one: Slot, orphan: Slot) -> tuple[int, int]:
+        """Few other adopted slots first, then the next number."""
+        others = sum(adopted.by is one for adopted in self._adopted.values())
+        return others, (one.index - orphan.index) % len(self._fleet.slots)
+
+    def _adopt(self, slot: Slot, by: Slot) -> None:
+        sent = []
+        for wish, sock in self._current.of(slot.index):
+            if wish.listen.path or not sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                continue  # It is everybody's, or nobody is in its queue yet.
+            message = {"type": "adopt", "slot": slot.index, "instance": wish.instance}
+            sent.append(self._fleet.send(by, message, (sock.fileno(),)))
+        if sent and all(sent):
+            self._adopted[slot.index] = _Adopted(slot, by, by.pid, self._current.generation)
+            log.warning("slot.adopted", slot=slot.index, state=slot.state.value, by=by.index)
+
+    def _give_back(self, adopted: _Adopted) -> None:
+        del self._adopted[adopted.slot.index]
+        if adopted.by.pid == adopted.pid:
+            self._fleet.send(adopted.by, {"type": "give_back", "slot": adopted.slot.index})
+            log.info("slot.given_back", slot=adopted.slot.index, by=adopted.by.index)
+
+    def _say_health(self, healthy: bool) -> None:
+        if self._degraded is healthy:
+            self._degraded = not healthy
+            if healthy:
+                log.info("fleet.recovered")
+            else:
+                log.error("fleet.down", meaning="no worker is ready: clients wait in the queues")
