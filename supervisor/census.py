@@ -69,7 +69,7 @@ class Census:
         return [_row(slot) | slot.snapshot.get("worker", {}) for slot in self._fleet.retired]
 
     def snapshots(self) -> list[dict[str, Any]]:
-        """The newest snapshot of each living worker, and whose it is: a worker that has retired has no slot any more."""
+        """The newest snapshot of each living worker, and whose it is: one that has retired has no slot any more."""
         current = [(slot.index, slot) for slot in self._fleet.slots]
         retired = [(None, slot) for slot in self._fleet.retired]
         return [

@@ -24,7 +24,7 @@ class ColdSetting:
         return self.written(old) != self.written(new) and self.works(old) != self.works(new)
 
 
-COLD: tuple[ColdSetting, ...] = (
+RENEWING: tuple[ColdSetting, ...] = (
     ColdSetting(
         ("proxy", "workers"),
         lambda config: config.workers,
@@ -46,8 +46,13 @@ COLD: tuple[ColdSetting, ...] = (
 )
 
 
+def renewing_changes(old: Config, new: Config) -> list[str]:
+    """The keys that differ and that only newborn workers can have."""
+    return [".".join(row.key) for row in RENEWING if row.differs(old, new)]
+
+
 def cold_changes(old: Config, new: Config) -> list[tuple[tuple[str, str], str]]:
-    """The cold settings that differ, each with a sentence for the operator."""
+    """The settings that differ and take a restart, each with a sentence for the operator."""
     return [
         (row.key, f"{row.written(old)} is in force, {row.written(new)} needs a restart: {row.reason}")
         for row in COLD
@@ -74,7 +79,7 @@ def placement_warning(name: str) -> str:
     return f"placement of keys changed in instance '{name}': keys may now be looked for on other servers"
 
 
-_OTHERS = ("scheduling", "drain_timeout_s", "prepare_timeout_s", "hang_timeout_s", "log")
+_OTHERS = ("scheduling", "drain_timeout_s", "prepare_timeout_s", "hang_timeout_s", "upgrade_timeout_s", "log")
 
 
 def summary(old: Config, new: Config) -> str:
@@ -85,8 +90,11 @@ def summary(old: Config, new: Config) -> str:
     parts = _counts("instance", changed, len(after.keys() - before.keys()), len(before.keys() - after.keys()))
     places = [{listen.address for instance in config.instances for listen in instance.listen} for config in (old, new)]
     listeners = _counts("listener", 0, len(places[1] - places[0]), len(places[0] - places[1]))
+    renewed = [f"{new.worker_count} new workers in the place of the old ones"] if renewing_changes(old, new) else []
+    moved = [f"the sidecar is at {new.admin.address}"] if old.admin != new.admin else []
     others = [name for name in _OTHERS if getattr(old, name) != getattr(new, name)]
     tail = [f"{', '.join(others)} changed"] if others else []
+    tail = [*renewed, *moved, *tail]
     tail += [placement_warning(name) for name in placement_changes(old, new)]
     return "; ".join([parts or "instances unchanged", listeners or "listeners unchanged", *tail])
 

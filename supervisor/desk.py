@@ -61,8 +61,10 @@ class Desk:
                 "host": socket.gethostname(),
                 "uptime_s": round(time.monotonic() - self._started_at_s, 3),
                 "state": state,
+                "log_lost": log.sink().lost,
             },
             "workers": workers,
+            "leaving": self._census.leaving(),
             "overrides": overrides.report(),
             "config": {
                 "path": self._current.config.path,

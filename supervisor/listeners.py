@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.config.model import Config, Listen
+from supervisor.steering import release, steer
 
 # Connections that wait for a worker to accept. The kernel cuts it off at net.core.somaxconn.
 BACKLOG = 1024
@@ -63,6 +64,24 @@ class Listener:
         if self.listen.path and _inode(self.listen.path) == self.inode:
             os.unlink(self.listen.path)
 
+    def resized(self, slots: int, where: str) -> Listener:
+        """The same address for another number of slots: fewer sockets, or more that are bound and do not listen yet.
+
+        A socket that listens has clients in its queue; nobody would take them as long as the new slots have no worker.
+        Raises ListenError; nothing new stays open then.
+        """
+        if self.listen.path or slots <= len(self.sockets):
+            return self if self.listen.path else Listener(self.listen, self.sockets[:slots])
+        more: list[socket.socket] = []
+        try:
+            for _ in range(slots - len(self.sockets)):
+                more.append(_bind_tcp(self.listen, where, reuse_port=True))
+        except ListenError:
+            for sock in more:
+                sock.close()
+            raise
+        return Listener(self.listen, (*self.sockets, *more))
+
     def close_in_child(self, keep: frozenset[socket.socket]) -> None:
         """Closes the descriptors that a fresh child inherited and does not need; leaves the path alone."""
         for sock in self.sockets:
@@ -90,6 +109,48 @@ def bind_all(wishes: Iterable[Wanted], slots: int) -> dict[str, Listener]:
             listener.close()
         raise
     return bound
+
+
+def fit(current: dict[str, Listener], wishes: dict[str, Wanted], slots: int) -> dict[str, Listener]:
+    """The listeners that a configuration wants for that many slots, made of those there are and new ones.
+
+    What is new is closed by `drop(result, current)` if it is not wanted after all, and what is not needed any more by
+    `drop(current, result)`. Raises ListenError; nothing new stays open then.
+    """
+    fitting: dict[str, Listener] = {}
+    try:
+        for address, wish in wishes.items():
+            known = current.get(address)
+            fitting[address] = known.resized(slots, wish.where) if known else _bind(wish.listen, slots, wish.where)
+    except ListenError:
+        drop(fitting, current)
+        raise
+    return fitting
+
+
+def drop(listeners: dict[str, Listener], kept: dict[str, Listener]) -> None:
+    """Closes what of the one is not part of the other; the path of a unix socket goes with its listener."""
+    needed = {sock for listener in kept.values() for sock in listener.sockets}
+    for address, listener in listeners.items():
+        if address not in kept:
+            listener.close()
+        for sock in listener.sockets:
+            if sock not in needed:
+                sock.close()
+
+
+def spread(before: dict[str, Listener], after: dict[str, Listener]) -> None:
+    """Lets all sockets of `after` listen, and none but them get new connections, before those of `before` close."""
+    for address, listener in after.items():
+        known = before.get(address)
+        if known is None or listener.listen.path:
+            continue
+        for sock in listener.sockets[len(known.sockets) :]:
+            sock.listen(BACKLOG)
+        if len(listener.sockets) < len(known.sockets):
+            steer(known.sockets, len(listener.sockets))
+        elif len(listener.sockets) > len(known.sockets):
+            release(listener.sockets)
 
 
 def bind_admin(listen: Listen) -> Listener:

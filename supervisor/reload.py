@@ -3,6 +3,10 @@
     judge ──► bind new listeners ──► prepare to all ──► all "prepared" ──► commit to all ──► all "committed" ──► verdict
                  any step says no, or does not answer in time ──► abort to all, close what was new ──► verdict
 
+What the workers that run can't take over comes with new ones instead of "prepare" and "commit" (generations.py):
+
+    judge ──► bind ──► a new crew boots and holds ──► all ready ──► it serves, the old one drains ──► verdict
+
 One transaction runs at a time. Requests that come meanwhile share the next one. A worker born in between has the old
 configuration; at the commit it is told to prepare and commit in one go, and is replaced if it can't.
 """
@@ -11,8 +15,9 @@ from __future__ import annotations
 
 import base64
 import pickle
+import socket
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hyper_proxy.common import log
@@ -22,7 +27,8 @@ from supervisor import change, logs, verdict
 from supervisor.children import Children
 from supervisor.current import Current
 from supervisor.fleet import Fleet, Shed
-from supervisor.listeners import Listener, ListenError, Wanted, bind_all, wanted
+from supervisor.generations import Generations
+from supervisor.listeners import ListenError, Wanted, bind_admin, drop, fit, spread, wanted
 from supervisor.loop import Loop, Timer
 from supervisor.slots import Slot
 from supervisor.validate import Judgement, Validation
@@ -37,14 +43,14 @@ Reply = Callable[[Verdict], None]
 
 @dataclass(slots=True)
 class _Transaction:
-    """A configuration on its way. `waiting` are the slots that still have to answer, `agreed` those that prepared."""
+    """A configuration on its way: `plan` is what will be in force. `waiting` are the slots that still have to answer,
+    `agreed` those that prepared."""
 
     number: int
-    config: Config
+    plan: Current
     judgement: Judgement
-    added: dict[str, Listener]
-    waiting: set[int] = field(default_factory=set)
-    agreed: set[int] = field(default_factory=set)
+    waiting: set[Slot] = field(default_factory=set)
+    agreed: set[Slot] = field(default_factory=set)
     committing: bool = False
     summary: str = ""
     timer: Timer | None = None
@@ -52,7 +58,7 @@ class _Transaction:
 
 class Reloader:
     """Runs reloads; `last` is the newest verdict. Each of `on_begin` is called when one begins, each of `on_verdict`
-    when it has ended."""
+    when it has ended; `on_admin` when the sidecar has another address, and whoever asked for that has his answer."""
 
     def __init__(
         self,
@@ -60,12 +66,14 @@ class Reloader:
         children: Children,
         current: Current,
         fleet: Fleet,
+        generations: Generations,
         shed: Shed,
     ) -> None:
         self._loop = loop
         self._children = children
         self._current = current
         self._fleet = fleet
+        self._generations = generations
         self._shed = shed
         self._replies: list[Reply] = []
         self._next_replies: list[Reply] = []
@@ -73,11 +81,13 @@ class Reloader:
         self._busy = False
         self._transaction: _Transaction | None = None
         self._number = 0
+        self._moved = False
         self.last = verdict.accepted(current.generation, "started")
         self.last_success_at = self.last.at
         fleet.routes.update(prepared=self._prepared, refused=self._refused, committed=self._committed)
         fleet.on_death.append(self._missing)
         self.on_begin: list[Callable[[], None]] = []
+        self.on_admin: Callable[[], None] = lambda: None
         self.on_verdict: list[Callable[[Verdict], None]] = []
 
     def request(self, reply: Reply | None = None) -> None:
@@ -104,11 +114,10 @@ class Reloader:
         except OSError as error:
             self._finish(verdict.refused(self._current.generation, f"no process to read the file: {error}", file=path))
 
-    def close_in_child(self) -> None:
-        """Closes in a fresh child the listeners of a transaction that is under way."""
+    def close_in_child(self, keep: frozenset[socket.socket]) -> None:
+        """Closes in a fresh child the listeners of a transaction that is under way, except those to keep."""
         if self._transaction is not None:
-            for listener in self._transaction.added.values():
-                listener.close_in_child(frozenset())
+            self._transaction.plan.close_in_child(keep)
 
     def _judged(self, judgement: Judgement) -> None:
         generation, path = self._current.generation, self._current.config.path
@@ -128,36 +137,70 @@ class Reloader:
         elif self._fleet.stopping:
             self._finish(verdict.refused(generation, STOPPING))
         else:
-            self._prepare(judgement.config, judgement)
+            self._begin(judgement.config, judgement)
 
-    def _prepare(self, config: Config, judgement: Judgement) -> None:
+    def _begin(self, config: Config, judgement: Judgement) -> None:
         current = self._current
-        fresh = [wish for address, wish in wanted(config).items() if address not in current.listeners]
         try:
-            logs.check(config.log)
-            added = bind_all(fresh, current.slots)
+            plan = self._plan(config, judgement)
         except (ListenError, logs.LogError) as error:
             line = judgement.lines.get(error.key, 1)
             text = f"{config.path}:{line}: error: {error}"
             self._finish(verdict.refused(current.generation, text, file=config.path, line=line, key=error.key))
             return
         self._number += 1
-        transaction = _Transaction(self._number, config, judgement, added)
-        self._transaction = transaction
+        self._transaction = _Transaction(self._number, plan, judgement)
+        if judgement.renewing:
+            keys = ", ".join(judgement.renewing)
+            log.info("reload.renewing", generation=plan.generation, workers=plan.slots, because=keys)
+            self._generations.prepare(plan, self._renewed)
+        else:
+            self._prepare(self._transaction)
+
+    def _plan(self, config: Config, judgement: Judgement) -> Current:
+        """What will be in force, its listeners bound. Raises ListenError and LogError; nothing new is open then."""
+        current = self._current
+        logs.check(config.log)
+        slots = config.worker_count if judgement.renewing else current.slots
+        admin = current.admin if config.admin == current.config.admin else bind_admin(config.admin)
+        try:
+            listeners = fit(current.listeners, wanted(config), slots)
+        except ListenError:
+            if admin is not current.admin:
+                admin.close()
+            raise
+        return replace(
+            current, config=config, slots=slots, listeners=listeners, admin=admin, generation=current.generation + 1
+        )
+
+    def _renewed(self, error: str) -> None:
+        transaction = self._transaction
+        if transaction is None:
+            return
+        if error:
+            self._abort(error)
+            return
+        self._replace(transaction)
+        self._generations.take_over(self._current.config.drain_timeout_s)
+        self._conclude(transaction)
+
+    def _prepare(self, transaction: _Transaction) -> None:
+        current = self._current
         for slot in self._fleet.members():
-            transaction.waiting.add(slot.index)
+            transaction.waiting.add(slot)
             self._send_prepare(slot, transaction)
-        log.info("reload.preparing", generation=current.generation + 1, workers=len(transaction.waiting))
+        log.info("reload.preparing", generation=transaction.plan.generation, workers=len(transaction.waiting))
         transaction.timer = self._loop.later(current.config.prepare_timeout_s, self._expired)
         self._advance()
 
     def _send_prepare(self, slot: Slot, transaction: _Transaction) -> None:
         """New listeners first, one descriptor each, then the configuration. A full pipe shows as a missing answer."""
-        old, new = wanted(self._current.config), wanted(transaction.config)
+        plan = transaction.plan
+        old, new = wanted(self._current.config), wanted(plan.config)
         offers, closed = _differences(old, new)
         for wish in offers:
             address = wish.listen.address
-            listener = transaction.added.get(address) or self._current.listeners[address]
+            listener = plan.listeners[address]
             offer = {"type": "listener", "id": transaction.number, "instance": wish.instance, "address": address}
             self._fleet.send(slot, offer, (listener.of(slot.index).fileno(),))
         self._fleet.send(
@@ -165,8 +208,8 @@ class Reloader:
             {
                 "type": "prepare",
                 "id": transaction.number,
-                "generation": self._current.generation + 1,
-                "config": base64.b64encode(pickle.dumps(transaction.config)).decode(),
+                "generation": plan.generation,
+                "config": base64.b64encode(pickle.dumps(plan.config)).decode(),
                 "close": [[wish.instance, wish.listen.address] for wish in closed],
             },
         )
@@ -174,8 +217,8 @@ class Reloader:
     def _prepared(self, slot: Slot, message: Message) -> None:
         transaction = self._transaction
         if transaction is not None and message["id"] == transaction.number and not transaction.committing:
-            transaction.waiting.discard(slot.index)
-            transaction.agreed.add(slot.index)
+            transaction.waiting.discard(slot)
+            transaction.agreed.add(slot)
             self._advance()
 
     def _refused(self, slot: Slot, message: Message) -> None:
@@ -191,15 +234,15 @@ class Reloader:
         slot.generation = message["generation"]
         transaction = self._transaction
         if transaction is not None and message["id"] == transaction.number and transaction.committing:
-            transaction.waiting.discard(slot.index)
+            transaction.waiting.discard(slot)
             self._advance()
 
     def _missing(self, slot: Slot, _snapshot: dict[str, Any]) -> None:
         transaction = self._transaction
-        if transaction is None:
+        if transaction is None or slot not in transaction.waiting | transaction.agreed:
             return
-        transaction.waiting.discard(slot.index)
-        transaction.agreed.discard(slot.index)
+        transaction.waiting.discard(slot)
+        transaction.agreed.discard(slot)
         if transaction.committing or transaction.waiting or transaction.agreed:
             self._advance()
         else:  # It may be the configuration that kills them.
@@ -216,12 +259,12 @@ class Reloader:
 
     def _commit(self, transaction: _Transaction) -> None:
         _cancel(transaction.timer)
-        stragglers = [slot for slot in self._fleet.members() if slot.index not in transaction.agreed]
+        stragglers = [slot for slot in self._fleet.members() if slot not in transaction.agreed]
         for slot in stragglers:
             self._send_prepare(slot, transaction)
         transaction.committing = True
         for slot in self._fleet.members():
-            transaction.waiting.add(slot.index)
+            transaction.waiting.add(slot)
             self._fleet.send(slot, {"type": "commit", "id": transaction.number})
         self._replace(transaction)
         transaction.timer = self._loop.later(COMMIT_TIMEOUT_S, self._expired)
@@ -229,16 +272,19 @@ class Reloader:
 
     def _replace(self, transaction: _Transaction) -> None:
         """From here on every newborn worker has the new configuration."""
-        current, judgement = self._current, transaction.judgement
-        transaction.summary = change.summary(current.config, transaction.config)
-        for name in change.placement_changes(current.config, transaction.config):
+        current, judgement, plan = self._current, transaction.judgement, transaction.plan
+        transaction.summary = change.summary(current.config, plan.config)
+        for name in change.placement_changes(current.config, plan.config):
             log.warning("config.placement_changed", instance=name, meaning=change.placement_warning(name))
-        addresses = wanted(transaction.config).keys()
-        listeners = current.listeners | transaction.added
-        for address in listeners.keys() - addresses:
-            listeners.pop(address).close()
-        logs.apply(transaction.config.log)
-        current.begin(transaction.config, judgement.digest, judgement.lines, listeners)
+        before, admin = current.listeners, current.admin
+        spread(before, plan.listeners)
+        drop(before, plan.listeners)
+        logs.apply(plan.config.log)
+        current.begin(plan.config, judgement.digest, judgement.lines, plan.listeners)
+        current.slots, current.admin = plan.slots, plan.admin
+        if admin is not plan.admin:
+            admin.close()
+            self._moved = True
 
     def _conclude(self, transaction: _Transaction) -> None:
         _cancel(transaction.timer)
@@ -250,7 +296,7 @@ class Reloader:
         transaction = self._transaction
         if transaction is None:
             return
-        silent = [self._fleet.slots[index] for index in sorted(transaction.waiting)]
+        silent = sorted(transaction.waiting, key=lambda slot: slot.index)
         if transaction.committing:
             for slot in silent:
                 self._fleet.kill(slot, f"it did not commit within {COMMIT_TIMEOUT_S:g} s")
@@ -266,9 +312,10 @@ class Reloader:
         self._transaction = None
         for slot in self._fleet.members():
             self._fleet.send(slot, {"type": "abort", "id": transaction.number})
-        for listener in transaction.added.values():
-            listener.close()
-        self._finish(verdict.refused(self._current.generation, error, file=transaction.config.path))
+        drop(transaction.plan.listeners, self._current.listeners)
+        if transaction.plan.admin is not self._current.admin:
+            transaction.plan.admin.close()
+        self._finish(verdict.refused(self._current.generation, error, file=transaction.plan.config.path))
 
     def _finish(self, result: Verdict) -> None:
         self.last = result
@@ -281,6 +328,9 @@ class Reloader:
         self._busy = False
         for reply in replies:
             reply(result)
+        if self._moved:
+            self._moved = False
+            self.on_admin()
         if self._again:
             self._again = False
             following, self._next_replies = self._next_replies, []

@@ -41,8 +41,8 @@ class ColdChange:
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """What the child found. Exactly one of these: `unchanged`, a `config`, or findings with an error; or `crash`,
-    when the child itself did not get that far. `cold` changes take a restart, `renewing` are keys whose change takes new
-    workers. `lines` tells the line of a key such as "log.file"."""
+    when the child itself did not get that far. `cold` changes take a restart, `renewing` are keys whose change takes
+    new workers. `lines` tells the line of a key such as "log.file"."""
 
     digest: str = ""
     unchanged: bool = False

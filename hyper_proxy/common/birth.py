@@ -21,7 +21,8 @@ class BornListener:
 class Birth:
     """Slot and generation of a new worker, its end of the pipe, its listeners and its cell of the shared segment.
 
-    `overrides` is what operators have ordered (supervisor/overrides.py).
+    `held`: it gets ready, and serves when it is told to. `overrides` is what operators have ordered
+    (supervisor/overrides.py).
     """
 
     slot: int
@@ -29,4 +30,5 @@ class Birth:
     pipe_fd: int
     listeners: tuple[BornListener, ...]
     cell: Cell
+    held: bool = False
     overrides: dict[str, Any] = field(default_factory=dict)

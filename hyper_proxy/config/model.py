@@ -207,6 +207,7 @@ class Config:
     drain_timeout_s: float
     prepare_timeout_s: float
     hang_timeout_s: float
+    upgrade_timeout_s: float
     admin: Listen
     log: Log
     instances: tuple[Instance, ...]

@@ -48,7 +48,7 @@ def _section(section: str) -> str:
 
 
 def _row(setting: Setting) -> str:
-    notes = [] if setting.hot else ["takes a restart"]
+    notes = [] if setting.hot else ["takes a restart" if setting.restart else "takes new workers"]
     if setting.only:
         notes.append(f"only for {', '.join(setting.only)}")
     text = ". ".join([setting.help[0].upper() + setting.help[1:], *(note.capitalize() for note in notes)])

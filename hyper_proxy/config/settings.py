@@ -79,7 +79,8 @@ SECTIONS: dict[str, Section] = {
 class Setting:
     """One key of one section.
 
-    `default` is the value as it would be written in toml. hot: a reload applies it, else it takes a restart.
+    `default` is the value as it would be written in toml. hot: a reload applies it to the workers that run, else it
+    starts new ones in their place, or refuses: then it takes a `restart`.
     `only` names the protocols (of an instance) or storages (of a level) for which the key has a meaning; empty: all.
     """
 
@@ -89,6 +90,7 @@ class Setting:
     default: object
     help: str
     hot: bool = True
+    restart: bool = False
     only: tuple[str, ...] = ()
 
 
@@ -120,12 +122,14 @@ SETTINGS: tuple[Setting, ...] = (
             "how long a reload waits for every worker's yes; after it the old configuration stays"),
     Setting("proxy", "hang_timeout_s", Seconds(1, 3600), 10,
             "how long a worker or the sidecar may be stuck before it shows its stack, is killed and replaced"),
+    Setting("proxy", "upgrade_timeout_s", Seconds(0.1, 3600), 30,
+            "how long an upgrade (USR2) waits for the new program; after it the running one stays"),
     Setting("proxy", "pidfile", FilePath(), "",
             'the file with the master\'s pid, locked while it lives; "" is none, which suits systemd and containers',
-            hot=False),
+            hot=False, restart=True),
 
     Setting("admin", "listen", Address(), "127.0.0.1:22122",
-            "where the sidecar listens; whoever reaches it can read statistics, slow log and names of keys", hot=False),
+            "where the sidecar listens; whoever reaches it can read statistics, slow log and names of keys"),
     Setting("admin", "token", _SECRET, "",
             "what every POST must give as Authorization: Bearer TOKEN; empty: POST is accepted from this machine only"),
 

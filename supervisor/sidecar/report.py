@@ -16,10 +16,29 @@ def stats_report(answer: dict[str, Any]) -> dict[str, Any]:
         "schema": SCHEMA,
         "fleet": answer["fleet"],
         "master": answer["master"],
-        "workers": answer["workers"],
+        "workers": workers,
         "overrides": answer["overrides"],
-        "imbalance": imbalance(answer["workers"]),
+        "imbalance": imbalance(workers),
+        "leaving": answer["leaving"],
         "silent": answer["silent"],
-        "instances": merged["instances"],
+        "instances": merge(parts)["instances"],
         "config": answer["config"],
     }
+
+
+def select(report: dict[str, Any], instance: str | None, node: str | None) -> dict[str, Any]:
+    """The same with one instance alone, and of each instance with one node alone. Raises Unknown."""
+    instances: dict[str, Any] = report["instances"]
+    if instance is not None:
+        if instance not in instances:
+            raise Unknown(f"there is no instance '{instance}'")
+        instances = {instance: instances[instance]}
+    if node is not None:
+        instances = {
+            name: row | {"nodes": {node: row["nodes"][node]}}
+            for name, row in instances.items()
+            if node in row.get("nodes", {})
+        }
+        if not instances:
+            raise Unknown(f"there is no node '{node}'")
+    return report | {"instances": instances}

@@ -16,7 +16,7 @@ from hyper_proxy.config.load import inspect, inspect_text
 from hyper_proxy.config.notes import Notes
 from hyper_proxy.config.reference import update
 from hyper_proxy.config.settings import NOT_YET, REQUIRED, SECTIONS, SETTINGS, ByProtocol, Setting, keys_of
-from supervisor.change import COLD
+from supervisor.change import COLD, RENEWING
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = (ROOT / "etc/hyper_proxy.toml").read_text("utf-8")
@@ -120,5 +120,9 @@ def test_rows_are_well_formed() -> None:
 
 
 def test_what_takes_a_restart_is_what_a_reload_refuses() -> None:
-    cold = {(setting.section, setting.key) for setting in SETTINGS if not setting.hot}
-    assert {row.key for row in COLD} == cold
+    assert {row.key for row in COLD} == {(row.section, row.key) for row in SETTINGS if row.restart}
+
+
+def test_what_takes_new_workers_is_what_a_reload_starts_them_for() -> None:
+    cold = {(row.section, row.key) for row in SETTINGS if not row.hot and not row.restart}
+    assert {row.key for row in RENEWING} == cold
