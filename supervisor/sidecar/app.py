@@ -8,42 +8,87 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
 from supervisor.sidecar.actions import ACTIONS
-from supervisor.sidecar.guard import refusal
+from supervisor.sidecar.formats import FILTERS
+from supervisor.sidecar.guard import READING as READING_METHODS
+from supervisor.sidecar.guard import Refusal, Visit, refuse_change, refuse_visitor
+from supervisor.sidecar.history import History
 from supervisor.sidecar.link import NoAnswer
-from supervisor.sidecar.page import FORBIDDEN, NOT_FOUND, UNAVAILABLE, Asks, Page, reply
+from supervisor.sidecar.overview import HISTORY, OVERVIEW
+from supervisor.sidecar.page import ASK_TIMEOUT_S, NOT_FOUND, UNAVAILABLE, Asks, Page, reply
 from supervisor.sidecar.reading import READING
+from supervisor.sidecar.report import Unknown
 
-PAGES: tuple[Page, ...] = (*READING, *ACTIONS)
+PAGES: tuple[Page, ...] = (*OVERVIEW, *READING, *ACTIONS)
 ROUTES = [f"{page.method} {page.path}" for page in PAGES]
 
+# Orders are a few words.
+MAX_BODY_BYTES = 64 * 1024
 
-def make_app(link: Asks, own_host: str) -> Flask:
-    """The application; `own_host` is the host of [admin] listen."""
-    app = Flask("hyper_proxy", static_folder=None)
+HEADERS = {
+    # Everything comes from here, no script stands in the page, nobody frames it, no form is sent elsewhere.
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+def make_app(link: Asks, own_host: str, history: History) -> Flask:
+    """The application; `own_host` is the host of [admin] listen, "" if that is a unix socket."""
+    app = Flask("supervisor.sidecar", static_folder="static", template_folder="templates")
+    app.extensions[HISTORY] = history
+    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
+    app.json.sort_keys = False  # type: ignore[attr-defined]
+    app.jinja_env.filters.update(FILTERS)
+    app.jinja_env.trim_blocks = True
 
     @app.before_request
     def guard() -> Response | None:
-        reason = refusal(request.method, request.host, request.headers.get("Origin"), _peer(), own_host)
-        return reply({"error": reason}, FORBIDDEN) if reason else None
+        refusal = _refusal(link, own_host)
+        return reply({"error": refusal.reason}, refusal.status) if refusal else None
+
+    @app.after_request
+    def harden(response: Response) -> Response:
+        response.headers.update(HEADERS)
+        return response
 
     @app.errorhandler(NoAnswer)
     def silent(error: NoAnswer) -> Response:
         return reply({"error": str(error)}, UNAVAILABLE)
 
+    @app.errorhandler(Unknown)
+    def unknown(error: Unknown) -> Response:
+        return reply({"error": str(error)}, NOT_FOUND)
+
     @app.errorhandler(HTTPException)
     def wrong(error: HTTPException) -> Response:
         if error.code == NOT_FOUND:
             return reply({"error": f"there is no {request.path}", "routes": ROUTES}, NOT_FOUND)
-        return reply({"error": error.description}, error.code or 500)
+        response = reply({"error": error.description}, error.code or 500)
+        response.headers.update({name: value for name, value in error.get_headers() if name == "Allow"})
+        return response
 
     for page in PAGES:
-        app.add_url_rule(page.path, endpoint=page.path, view_func=_bound(page, link), methods=[page.method])
+        endpoint = f"{page.method} {page.path}"
+        app.add_url_rule(page.path, endpoint=endpoint, view_func=_bound(page, link), methods=[page.method])
     return app
+
+
+def _refusal(link: Asks, own_host: str) -> Refusal | None:
+    visit = Visit(
+        method=request.method,
+        host=request.headers.get("Host", "localhost"),
+        peer=request.remote_addr or None,
+        origin=request.headers.get("Origin"),
+        fetch_site=request.headers.get("Sec-Fetch-Site"),
+        authorization=request.headers.get("Authorization", ""),
+    )
+    refusal = refuse_visitor(visit, own_host)
+    if refusal or request.method in READING_METHODS:
+        return refusal
+    return refuse_change(visit, link.ask("token", ASK_TIMEOUT_S)["token"])
 
 
 def _bound(page: Page, link: Asks) -> Callable[[], Response]:
     return lambda: page.view(link)
-
-
-def _peer() -> str | None:
-    return request.remote_addr or None

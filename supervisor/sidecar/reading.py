@@ -10,15 +10,17 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from werkzeug.exceptions import BadRequest
 
 from supervisor.sidecar.health import readiness
+from supervisor.sidecar.keys import KEYS_SHOWN, SHOWN, big_keys, hot_keys, slow_requests
 from supervisor.sidecar.metrics import exposition
 from supervisor.sidecar.page import ASK_TIMEOUT_S, NOT_FOUND, OK, UNAVAILABLE, Asks, Page, reply
-from supervisor.sidecar.report import stats_report
+from supervisor.sidecar.report import select, stats_report
 
 CLIENTS, MAX_CLIENTS = 100, 1000
 
 
 def _stats(link: Asks) -> Response:
-    return reply(stats_report(link.ask("stats", ASK_TIMEOUT_S)))
+    report = stats_report(link.ask("stats", ASK_TIMEOUT_S), _number("worker", None))
+    return reply(select(report, request.args.get("instance"), request.args.get("node")))
 
 
 def _metrics(link: Asks) -> Response:
@@ -56,6 +58,20 @@ def _config(link: Asks) -> Response:
     return reply(link.ask("config", ASK_TIMEOUT_S))
 
 
+def _slowlog(link: Asks) -> Response:
+    limit = _number("limit", SHOWN) or 0
+    return reply({"slowlog": slow_requests(link.ask("stats", ASK_TIMEOUT_S), limit)})
+
+
+def _notable(name: str, of: Callable[..., dict[str, Any]]) -> Callable[[Asks], Response]:
+    """The view of hot or big keys."""
+
+    def view(link: Asks) -> Response:
+        return reply({name: of(link.ask("stats", ASK_TIMEOUT_S), _number("limit", KEYS_SHOWN) or 0)})
+
+    return view
+
+
 def _live(link: Asks) -> Response:
     # To be answered by the master is what liveness means: no check follows.
     status = link.ask("status", ASK_TIMEOUT_S)
@@ -68,9 +84,12 @@ def _ready(link: Asks) -> Response:
 
 
 READING: tuple[Page, ...] = (
-    Page("GET", "/stats", _stats, "counters and state as JSON, fresh from all workers"),
+    Page("GET", "/stats", _stats, "counters and state as JSON, fresh from all workers; `worker`, `instance`, `node`"),
     Page("GET", "/metrics", _metrics, "the same for Prometheus"),
-    Page("GET", "/config", _config, "the configuration in force, passwords masked"),
+    Page("GET", "/config", _config, "the configuration in force, passwords masked; each key's default, line and kind"),
+    Page("GET", "/slowlog", _slowlog, "slow requests, newest first, with where their time went; `limit`: 128"),
+    Page("GET", "/hotkeys", _notable("hot_keys", hot_keys), "the keys that are asked for most, by instance; sampled"),
+    Page("GET", "/bigkeys", _notable("big_keys", big_keys), "the keys whose values are largest, by instance; sampled"),
     Page("GET", "/clients", _clients, "who is connected, the longest first; `instance`, `worker`, `limit`: 100"),
     Page("GET", "/listeners", _question("listeners"), "where clients connect, and how many wait to be accepted"),
     Page("GET", "/overrides", _question("overrides"), "what operators have ordered, and who; reloads do not touch it"),

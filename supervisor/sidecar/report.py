@@ -4,14 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
+from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.stats.merge import imbalance, merge
 
 SCHEMA = 1
 
 
-def stats_report(answer: dict[str, Any]) -> dict[str, Any]:
-    """The document of GET /stats from the master's answer to "stats"."""
-    merged = merge([answer["retired"], *answer["snapshots"]])
+class Unknown(HyperProxyError):
+    """The query names a worker, an instance or a node that is not there."""
+
+    kind = "unknown"
+
+
+def stats_report(answer: dict[str, Any], worker: int | None = None) -> dict[str, Any]:
+    """The document of GET /stats from the master's answer to "stats"; of one worker alone, if its slot is given.
+
+    Raises Unknown when that slot has no worker.
+    """
+    workers = answer["workers"]
+    if worker is None:
+        parts = [answer["retired"], *(row["data"] for row in answer["snapshots"])]
+    else:
+        parts = [row["data"] for row in answer["snapshots"] if row["slot"] == worker]
+        workers = [row for row in workers if row["slot"] == worker]
+        if not workers:
+            raise Unknown(f"there is no worker {worker}")
     return {
         "schema": SCHEMA,
         "fleet": answer["fleet"],

@@ -12,6 +12,7 @@ import setproctitle
 
 from hyper_proxy.common import log
 from hyper_proxy.common.frames import Message
+from hyper_proxy.config.model import Log
 from supervisor import logs
 from supervisor.sidecar.app import make_app
 from supervisor.sidecar.history import History
@@ -48,6 +49,7 @@ def serve(pipe_fd: int, listen_fd: int, host: str) -> int:
 ORDERS: dict[str, Callable[[Message], None]] = {
     "reopen_logs": lambda order: logs.reopen(),
     "log_level": lambda order: log.overrule(order["level"]),
+    "log_settings": lambda order: logs.apply(Log(**order["settings"])),
 }
 """What the master says of its own accord."""
 

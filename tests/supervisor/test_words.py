@@ -12,9 +12,8 @@ from hyper_proxy.config.load import load_text
 from hyper_proxy.config.model import Config
 from supervisor import verdict
 from supervisor.change import cold_changes, summary
-from supervisor.sidecar.guard import refusal
+from supervisor.exits import explain_exit
 from supervisor.signals import SIGNALS
-from supervisor.spawn import explain_exit
 from tests.supervisor.conftest import config_text
 
 
@@ -68,24 +67,3 @@ def test_every_signal_has_one_row() -> None:
     numbers = [row.number for row in SIGNALS]
     assert len(numbers) == len(set(numbers))
     assert {signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGCHLD} <= set(numbers)
-
-
-@pytest.mark.parametrize(
-    ("method", "host", "origin", "peer", "allowed"),
-    [
-        ("GET", "127.0.0.1:22122", None, "127.0.0.1", True),
-        ("GET", "[::1]:22122", None, "::1", True),
-        ("GET", "localhost", None, "127.0.0.1", True),
-        ("GET", "proxy.example:22122", None, "10.0.0.7", True),
-        ("GET", "evil.example:22122", None, "127.0.0.1", False),
-        ("GET", "", None, "127.0.0.1", False),
-        ("POST", "127.0.0.1:22122", None, "127.0.0.1", True),
-        ("POST", "127.0.0.1:22122", "http://127.0.0.1:22122", "127.0.0.1", True),
-        ("POST", "127.0.0.1:22122", "http://evil.example", "127.0.0.1", False),
-        ("POST", "127.0.0.1:22122", "null", "127.0.0.1", False),
-        ("POST", "10.0.0.1:22122", None, "10.0.0.7", False),
-        ("POST", "localhost", None, None, True),
-    ],
-)
-def test_who_may_ask_the_sidecar(method: str, host: str, origin: str | None, peer: str | None, allowed: bool) -> None:
-    assert (refusal(method, host, origin, peer, "proxy.example") is None) is allowed

@@ -1,0 +1,105 @@
+"""Where it hurts: what somebody who was paged must see first, each with since when. One function a row.
+
+The view (view.py) gives them its tables; "at the door" stands what nobody is served by, then what some are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from supervisor.sidecar.formats import duration, number
+
+BAD, WARNING = "bad", "warning"
+
+LAG_S = 0.1
+SILENT_S = 2.0
+IMBALANCE = 2.0
+# With so few connections for each worker a hash is uneven, and nothing is wrong.
+IMBALANCE_FROM = 8
+QUEUED = 1000
+# A worker that was replaced so lately is still a pain.
+DEATH_S = 600.0
+
+View = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Pain:
+    """`since` is in seconds since 1970, None when that is not known; `where` is the part of the page with more."""
+
+    level: str
+    text: str
+    where: str
+    since: float | None = None
+
+
+def pains(view: View) -> list[Pain]:
+    """All of them, the worst first."""
+    found = [pain for check in CHECKS for pain in check(view)]
+    return sorted(found, key=lambda pain: pain.level != BAD)
+
+
+def _door(view: View) -> Iterator[Pain]:
+    for reason in view["state"]["reasons"]:
+        yield Pain(BAD, f"clients are not served: {reason}", "fleet")
+
+
+def _servers(view: View) -> Iterator[Pain]:
+    for node in view["nodes"]:
+        name = f"server {node['node']} of instance {node['instance']}"
+        if node["backing_off"]:
+            text = f"{name} is out: {node['backing_off']} workers give it a pause{_kinds(node)}"
+            yield Pain(BAD, text, "nodes", node["since"])
+        elif node["trouble"]:
+            yield Pain(BAD, f"{name} fails{_kinds(node)}", "nodes", node["since"])
+        elif node["queued"] >= QUEUED:
+            yield Pain(WARNING, f"{number(node['queued'])} requests wait to be sent to {name}", "nodes")
+
+
+def _instances(view: View) -> Iterator[Pain]:
+    for row in view["instances"]:
+        if row["trouble"]:
+            text = f"clients of instance {row['instance']} get errors{_kinds(row)}"
+            yield Pain(BAD, text, "instances", row["since"])
+        if row["refused"]:
+            yield Pain(BAD, f"instance {row['instance']} refuses clients: too many of them", "instances")
+
+
+def _workers(view: View) -> Iterator[Pain]:
+    for row in view["workers"]:
+        name = f"worker {row['slot']}"
+        if row["state"] != "ready":
+            cause = f"; the last one ended: {row['last_exit']}" if row["last_exit"] else ""
+            yield Pain(BAD if row["state"] in ("waiting", "quarantined", "hung") else WARNING,
+                       f"{name} is {row['state']}{cause}", "fleet")  # fmt: skip
+            continue
+        if row["restarts"] and row["last_exit"] and row["uptime_s"] < DEATH_S:
+            text = f"{name} was replaced; its predecessor ended: {row['last_exit']}"
+            yield Pain(WARNING, text, "fleet", view["at"] - row["uptime_s"])
+        if (row["beat_age_s"] or 0) > SILENT_S:
+            yield Pain(BAD, f"{name} has not said a word for {row['beat_age_s']:.0f} s", "fleet")
+        elif row["loop_lag_s"] > LAG_S:
+            yield Pain(WARNING, f"{name} is late by {duration(row['loop_lag_s'] * 1e6)}: it is too busy", "fleet")
+        if row["slot"] in view["silent"]:
+            yield Pain(WARNING, f"{name} did not tell its counters in time; those shown are older", "fleet")
+
+
+def _balance(view: View) -> Iterator[Pain]:
+    connections = [row["connections"] for row in view["workers"] if row["connections"] is not None]
+    if view["imbalance"] > IMBALANCE and sum(connections) >= IMBALANCE_FROM * len(connections):
+        text = f"the busiest worker has {view['imbalance']:.1f} times the connections of the average"
+        yield Pain(WARNING, text, "fleet")
+
+
+def _orders(view: View) -> Iterator[Pain]:
+    for text in view["overrides"]:
+        yield Pain(WARNING, text, "events")
+
+
+def _kinds(row: View) -> str:
+    return ": " + ", ".join(f"{number(rate)}/s {kind}" for kind, rate in row["errors"].items()) if row["errors"] else ""
+
+
+CHECKS: tuple[Callable[[View], Iterator[Pain]], ...] = (_door, _servers, _instances, _workers, _balance, _orders)

@@ -1,0 +1,79 @@
+"""gevent's WSGI server, with limits: whoever is slow, idle or one too many is hung up on, and nobody else waits for it.
+
+A connection has HEAD_S to send a request line and its headers, also between two requests, and REQUEST_S for the rest;
+each read and each whole answer may take IO_S. MAX_CONNECTIONS are open at once; when one more comes, the one that has
+been waiting for a request the longest is closed, so that idle ones never keep an operator out.
+"""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from typing import Any
+
+import gevent
+from gevent.pool import Pool
+from gevent.pywsgi import WSGIHandler, WSGIServer
+
+HEAD_S = 10.0
+IO_S = 30.0
+# A reload is the longest; see RELOAD_TIMEOUT_S of actions.py.
+REQUEST_S = 90.0
+MAX_CONNECTIONS = 128
+
+
+class Handler(WSGIHandler):
+    """One connection."""
+
+    def handle(self) -> None:
+        """Serves its requests until it ends."""
+        self.socket.settimeout(IO_S)
+        self._timer = gevent.get_hub().loop.timer(HEAD_S)
+        idle: dict[Handler, None] = self.server.idle
+        try:
+            super().handle()
+        finally:
+            self._timer.close()
+            idle.pop(self, None)
+
+    def read_requestline(self) -> Any:
+        """Waits for the next request; from here its head must be there in time."""
+        self.server.idle[self] = None
+        self._limit(HEAD_S)
+        return super().read_requestline()
+
+    def handle_one_response(self) -> None:
+        """The head is there: the rest of the request and its answer have their own time."""
+        self.server.idle.pop(self, None)
+        self._limit(REQUEST_S)
+        super().handle_one_response()
+
+    def hang_up(self) -> None:
+        """Ends the connection from outside: whoever reads from it, reads its end."""
+        with suppress(OSError):  # It may be gone already.
+            self.socket.shutdown(socket.SHUT_RDWR)
+
+    def log_error(self, msg: str, *args: Any) -> None:
+        """Nonsense from a client is answered with 400 and is no news."""
+
+    def _limit(self, seconds: float) -> None:
+        self._timer.close()
+        self._timer = gevent.get_hub().loop.timer(seconds)
+        self._timer.start(self.hang_up)
+
+
+class Server(WSGIServer):
+    """Listens on a socket that is bound already."""
+
+    handler_class = Handler
+
+    def __init__(self, listener: Any, application: Any) -> None:
+        # No access log: health probes would fill it. What goes wrong in a view is logged by Flask.
+        super().__init__(listener, application, log=None, spawn=Pool(MAX_CONNECTIONS))
+        self.idle: dict[Handler, None] = {}
+
+    def do_handle(self, *args: Any) -> None:
+        """Takes a new connection; makes room for it first."""
+        if self.pool.free_count() <= 1 and self.idle:
+            next(iter(self.idle)).hang_up()
+        super().do_handle(*args)

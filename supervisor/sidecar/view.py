@@ -1,0 +1,159 @@
+"""What the page shows, as plain data: the templates only lay it out, and /?format=json returns it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from supervisor.sidecar.health import readiness
+from supervisor.sidecar.history import History, Point
+from supervisor.sidecar.keys import big_keys, hot_keys, slow_requests
+from supervisor.sidecar.pains import pains
+from supervisor.sidecar.report import stats_report
+from supervisor.sidecar.sampler import sample_of
+from supervisor.sidecar.samples import FLEET, Owner, Pace, Sample
+
+SLOW_SHOWN = 20
+KEYS_SHOWN = 10
+EVENTS_SHOWN = 30
+
+WORDS = {
+    "running": "serving",
+    "degraded": "not serving",
+    "drained": "drained",
+    "draining": "draining",
+    "stopping": "stopping",
+}
+"""The master's state in the words of the page; a running fleet of which workers are missing is "degraded"."""
+
+
+def build_view(
+    answer: dict[str, Any], events: dict[str, Any], config: dict[str, Any], history: History
+) -> dict[str, Any]:
+    """From the master's answers to "stats", "events" and "config", and what has been."""
+    report = stats_report(answer)
+    now = sample_of(answer, report)
+    view: dict[str, Any] = {
+        "at": now.at,
+        "state": _state(answer),
+        "fleet": report["fleet"],
+        "master": report["master"],
+        "config": report["config"],
+        "totals": _totals(report, history, now),
+        "workers": [_worker(row, history, now) for row in report["workers"]],
+        "imbalance": imbalance([row.get("connections") for row in report["workers"]]),
+        "silent": report["silent"],
+        "instances": [_instance(name, row, history, now) for name, row in report["instances"].items()],
+        "nodes": _nodes(report, history, now),
+        "slowlog": slow_requests(answer, SLOW_SHOWN),
+        "hot_keys": hot_keys(answer, KEYS_SHOWN),
+        "big_keys": big_keys(answer, KEYS_SHOWN),
+        "events": _newest([*events["events"], *history.events()]),
+        "overrides": overrides_in_words(answer.get("overrides", {})),
+        "changes": config["changes"],
+        "settings": config["settings"],
+    }
+    view["pains"] = [asdict(pain) for pain in pains(view)]
+    return view
+
+
+def points_of(view: dict[str, Any], history: History) -> dict[Owner, list[Point]]:
+    """What is plotted: the fleet, its instances and its nodes."""
+    owners: list[Owner] = [FLEET]
+    owners += [("instance", row["instance"]) for row in view["instances"]]
+    owners += [("node", row["instance"], row["node"]) for row in view["nodes"]]
+    return {owner: history.points(owner) for owner in owners}
+
+
+def imbalance(connections: Iterable[int | None]) -> float:
+    """The connections of the busiest worker, divided by the average; 1 is even."""
+    counts = [count for count in connections if count is not None]
+    return max(counts) * len(counts) / sum(counts) if counts and sum(counts) else 1.0
+
+
+def overrides_in_words(overrides: dict[str, Any]) -> list[str]:
+    """What operators have ordered, one sentence each."""
+    found = []
+    if drained := overrides.get("drained"):
+        found.append(f"out of rotation by order of {drained['who']}")
+    if level := overrides.get("log_level"):
+        found.append(f"log level {level['level']} by order of {level['who']}")
+    found += [
+        f"server {row['node']} of instance {row['instance']}: {row['state']} by order of {row['who']}"
+        for row in overrides.get("nodes", [])
+    ]
+    return found
+
+
+def _state(answer: dict[str, Any]) -> dict[str, Any]:
+    reasons = readiness(answer)
+    word = WORDS.get(answer["master"]["state"], answer["master"]["state"])
+    if word == "serving" and any(row["state"] != "ready" for row in answer["workers"]):
+        word = "degraded"
+    return {"serving": not reasons, "word": word, "reasons": reasons}
+
+
+def _totals(report: dict[str, Any], history: History, now: Sample) -> dict[str, Any]:
+    instances = report["instances"].values()
+    return {
+        "clients": sum(row.get("clients", 0) for row in instances),
+        "in_flight": sum(row.get("in_flight", 0) for row in instances),
+        "since": history.since(FLEET),
+    } | _paced(history.pace(now, FLEET))
+
+
+def _worker(row: dict[str, Any], history: History, now: Sample) -> dict[str, Any]:
+    pace = history.pace(now, ("worker", str(row["pid"])))
+    lacking = dict.fromkeys(("connections", "rss_bytes", "fds"))
+    return lacking | row | _paced(pace) | {"cpu": pace.cpu if pace.seconds else None}
+
+
+def _instance(name: str, row: dict[str, Any], history: History, now: Sample) -> dict[str, Any]:
+    nodes = row.get("nodes", {}).values()
+    return {
+        "instance": name,
+        "since": history.since(("instance", name)),
+        "clients": row.get("clients", 0),
+        "in_flight": row.get("in_flight", 0),
+        "queued": sum(node.get("queued", 0) for node in nodes),
+        "servers": len(nodes),
+        "servers_out": sum(bool(node.get("backing_off")) for node in nodes),
+    } | _paced(history.pace(now, ("instance", name)))
+
+
+def _nodes(report: dict[str, Any], history: History, now: Sample) -> list[dict[str, Any]]:
+    """Those in trouble first, then the busy ones."""
+    rows = [
+        {
+            "instance": name,
+            "node": label,
+            "since": history.since(("node", name, label)),
+            "backing_off": node.get("backing_off", 0),
+            "state": _node_state(node),
+            "in_flight": node.get("in_flight", 0),
+            "queued": node.get("queued", 0),
+            "pending_bytes": node.get("pending_bytes", 0),
+            "connections": node.get("connections", 0),
+        }
+        | _paced(history.pace(now, ("node", name, label)))
+        for name, instance in report["instances"].items()
+        for label, node in instance.get("nodes", {}).items()
+    ]
+    return sorted(rows, key=lambda row: (not row["backing_off"], not row["trouble"], -row["requests"]))
+
+
+def _node_state(node: dict[str, Any]) -> str:
+    if node.get("backing_off"):
+        return "out"
+    return "up" if node.get("connections") else "idle"
+
+
+def _paced(pace: Pace) -> dict[str, Any]:
+    row = asdict(pace)
+    del row["cpu"]
+    return row
+
+
+def _newest(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(events, key=lambda event: float(event["at"]), reverse=True)[:EVENTS_SHOWN]
