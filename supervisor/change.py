@@ -10,8 +10,8 @@ from hyper_proxy.config.model import Config, Instance
 
 @dataclass(frozen=True, slots=True)
 class ColdSetting:
-    """A setting that is fixed when the master starts: its key, its value as written and as it works, and why it is
-    fixed."""
+    """A setting that is fixed when the master or a worker starts: its key, its value as written and as it works, and
+    why it is fixed."""
 
     key: tuple[str, str]
     written: Callable[[Config], object]
@@ -31,12 +31,10 @@ RENEWING: tuple[ColdSetting, ...] = (
         lambda config: config.worker_count,
         "each worker has its own listening sockets",
     ),
-    ColdSetting(
-        ("admin", "listen"),
-        lambda config: config.admin.address,
-        lambda config: config.admin.address,
-        "the sidecar keeps its socket",
-    ),
+)
+"""What a reload brings into force with a new generation of workers."""
+
+COLD: tuple[ColdSetting, ...] = (
     ColdSetting(
         ("proxy", "pidfile"),
         lambda config: config.pidfile,
