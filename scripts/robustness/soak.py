@@ -27,7 +27,6 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from hyper_proxy.build import state
-from scripts.robustness.reloads import changed
 from tests.front.redis.conftest import Proxy
 from tests.kit.clients import Crowd
 from tests.kit.servers import redis_server
@@ -36,6 +35,8 @@ from tests.kit.wait import wait_for
 CLIENTS = 30
 VALUE_BYTES = (10, 200, 5000, 60_000)
 BIG_BYTES = 8_000_000
+LEVEL = "timeout = { read_ms = 20000, queue_ms = 20000 }"  # the machine may be busy with other things
+RECONNECTS = 0.01  # of a client's steps, so that those who have lost their worker do not stay with the other one
 PAUSE_S = 2.0  # between two misfortunes
 GROWTH = 0.10  # of the median of the second quarter to that of the last ...
 SLACK = {"rss_mb": 4.0, "fds": 8, "threads": 1, "clients": 5}  # ... beside what is too little to tell
@@ -63,6 +64,8 @@ def client_of(port: int) -> Callable[[int], Callable[[], None]]:
         dice = random.Random(number)
 
         def step() -> None:
+            if dice.random() < RECONNECTS:
+                client.close()
             keys = [f"{number}:{index}" for index in range(dice.choice((1, 8, 60)))]
             values = {key: (f"value of {key} " * dice.choice(VALUE_BYTES))[:60_000] for key in keys}
             client.mset(values)
@@ -102,7 +105,9 @@ class Misfortunes:
     def reload(self) -> None:
         """One good file, one broken."""
         for turn in itertools.islice(self.files, 2):
-            self.proxy.fleet.write(changed(self.proxy.config, turn))
+            broken = self.proxy.config.replace('"redis"', '"rediss"')
+            good = f"{self.proxy.config}\n  connections = {1 + turn // 2 % 3}\n"
+            self.proxy.fleet.write(broken if turn % 2 else good)
             verdict = self.proxy.fleet.reload()
             if verdict.accepted is bool(turn % 2):
                 self.faults.append(f"reload {turn}: {verdict}")
@@ -226,7 +231,8 @@ def run(proxy: Proxy, minutes: float) -> list[str]:
                 histories.setdefault(name, []).append(found)
             time.sleep(PAUSE_S)
     lost = [fault for fault in crowd.failures if isinstance(fault, redis.ConnectionError)]
-    faults = [*misfortunes.faults, *(repr(fault) for fault in crowd.failures if fault not in lost)]
+    wrong = [fault for fault in crowd.failures if fault not in lost]
+    faults = [*misfortunes.faults, *(f"{type(fault).__name__}: {fault}" for fault in wrong)]
     if len(lost) > CLIENTS * misfortunes.kills:
         faults.append(f"{len(lost)} connections were lost by {misfortunes.kills} kills")
     if proxy.fleet.worker_pids()[0] != pid:
@@ -248,11 +254,9 @@ def main() -> int:
     nodes = [redis_server() for _ in range(3)]
     try:
         with tempfile.TemporaryDirectory() as folder:
-            proxy = Proxy(Path(folder), [node.address for node in nodes])
-            try:
+            proxy = Proxy(Path(folder), [node.address for node in nodes], level=LEVEL)
+            with proxy.fleet:  # shows its log when something is raised
                 faults = run(proxy, minutes)
-            finally:
-                proxy.fleet.stop()
     finally:
         for node in nodes:
             node.stop()
