@@ -179,6 +179,12 @@ class Misfortunes:
         return sock
 
 
+def go_on(crowd: Crowd) -> None:
+    """Wait until every client could have made a step."""
+    begun = crowd.done
+    wait_for(lambda: crowd.done > begun + CLIENTS, "the clients go on", 60)
+
+
 def measure(proxy: Proxy) -> dict[str, Sample]:
     """The processes that live all the while."""
     found = {"master": sample(proxy.fleet.process.pid, 0)}
@@ -224,9 +230,8 @@ def run(proxy: Proxy, minutes: float) -> list[str]:
     with Crowd(CLIENTS, client_of(proxy.port)) as crowd:
         wait_for(lambda: crowd.done > 10 * CLIENTS, "all clients are at work", 60)
         while time.monotonic() < end:
-            begun = crowd.done
             misfortunes.turn()
-            wait_for(lambda begun=begun: crowd.done > begun + CLIENTS, "the clients go on", 60)
+            go_on(crowd)
             for name, found in measure(proxy).items():
                 histories.setdefault(name, []).append(found)
             time.sleep(PAUSE_S)
