@@ -67,19 +67,28 @@ class Orders:
 
     def _checked(self, order: Callable[[Answer, Message], None]) -> Verb:
         def obey(answer: Answer, message: Message) -> None:
-            details = {name: value for name, value in message.items() if name not in ("type", "id", "verb", "who")}
+            details = {
+                name: value for name, value in message.items() if name not in ("type", "id", "verb", "who") and value
+            }
             try:
                 order(answer, message)
             except Refused as error:
                 log.warning("operator.refused", verb=message["verb"], who=message["who"], **details, error=error)
-                answer(self._status() | {"ok": False, "error": str(error)})
+                self._not_done(answer, str(error))
             else:
                 log.info("operator.order", verb=message["verb"], who=message["who"], **details)
 
         return obey
 
     def _done(self, answer: Answer, summary: str, **more: object) -> None:
-        answer(self._status() | {"ok": True, "summary": summary, "overrides": self._layer.report(), **more})
+        answer(self._state() | {"ok": True, "summary": summary, **more})
+
+    def _not_done(self, answer: Answer, error: str, **more: object) -> None:
+        answer(self._state() | {"ok": False, "error": error, **more})
+
+    def _state(self) -> Report:
+        status = self._status()
+        return {name: status[name] for name in ("fleet", "master", "overrides")}
 
     # --- the whole proxy
 
@@ -126,7 +135,7 @@ class Orders:
         if (name, node) in self._layer.nodes:
             return name, node  # a reload may have taken it away; what was ordered can still be taken back
         instance = self.find_instance(name)
-        servers = [server for level in instance.levels for server in level.servers]
+        servers = [server for level in instance.levels for server in (*level.servers, *level.writers)]
         for server in servers:
             if server.file:
                 raise Refused(f"instance '{name}' keeps its data in a file, which can't be taken out of service")
@@ -162,7 +171,7 @@ class Orders:
             silent = [slot.index for slot in errand.silent]
             late = f"; it reaches worker {', '.join(map(str, silent))} when that has time" if silent else ""
             if errand.error:
-                answer(self._status() | {"ok": False, "error": errand.error, "silent": silent})
+                self._not_done(answer, errand.error, silent=silent)
             else:
                 self._done(answer, summary + late, silent=silent)
 

@@ -59,6 +59,7 @@ TABLE = (
     Statistic(NODE, "backing_off", GAUGE, "", "Workers that do not try the server just now, because it failed."),
     Statistic(NODE, "latency_us", HISTOGRAM, "microseconds", "From sending a request to the server to its reply."),
 )  # fmt: skip
+    Statistic(NODE, "out_of_service", GAUGE, "", "Workers in which the server is out of service by an operator's order."),
 
 PLACES = {
     WORKER: "`workers[]`: one record for each worker; Prometheus label `slot`",

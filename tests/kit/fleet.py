@@ -94,6 +94,17 @@ class Fleet:
         finally:
             connection.close()
 
+    def post(self, path: str, body: dict[str, object], token: str = "") -> tuple[int, dict[str, Any]]:
+        """Order the sidecar something, as JSON: status and answer."""
+        connection = HTTPConnection("127.0.0.1", self.admin_port, timeout=30)
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        try:
+            connection.request("POST", path, json.dumps(body), headers)
+            response = connection.getresponse()
+            return response.status, json.loads(response.read())
+        finally:
+            connection.close()
+
     def stats(self) -> dict[str, Any]:
         """GET /stats."""
         status, body = self.http("GET", "/stats")
