@@ -25,9 +25,12 @@ class Heartbeat:
     def run(self) -> None:
         """One beat each BEAT_S."""
         count = 0
+        self.beat(count, 0)
         while True:
-            self.beat(count, 0)
             count += 1
+            # Timers count from the moment at which the loop last looked at the clock: a loop that is late all the time
+            # would hide its lateness.
+            gevent.get_hub().loop.update_now()
             due_ns = time.monotonic_ns() + int(BEAT_S * 1e9)
             gevent.sleep(BEAT_S)
             self.beat(count, (time.monotonic_ns() - due_ns) // 1000)

@@ -3,6 +3,11 @@ from hyper_proxy.stats.instance cimport InstanceStats
 from hyper_proxy.tunnel.batch cimport Batch
 
 
+cdef Py_ssize_t FIRST_DEPTH
+cdef Py_ssize_t BATCH_BYTES
+cdef double TURN_S
+
+
 cdef class Session:
     cdef readonly object front
     cdef readonly object client
@@ -18,6 +23,7 @@ cdef class Session:
     cdef bytearray rest
     cdef InstanceStats stats
     cdef double began
+    cdef double turn
     cdef Py_ssize_t reads
     cdef Py_ssize_t idempotents
     cdef Py_ssize_t writes

@@ -14,6 +14,7 @@ import cython
 
 from hyper_proxy.common import faults
 from hyper_proxy.common.errors import ClientError, HyperProxyError
+from hyper_proxy.common.turn import let_others_run
 
 if not cython.compiled:
     from hyper_proxy.common.clock import now
@@ -24,8 +25,13 @@ if TYPE_CHECKING:
     from hyper_proxy.entry.client import Client
     from hyper_proxy.front import Front, Snapshot
 
-FIRST_DEPTH = 32  # requests of one batch, to begin with; limits.max_pipeline is the most
-BATCH_BYTES = 1 << 22  # replies of a batch above this make the next batches smaller: bounds the memory of one client
+# Requests of one batch, to begin with; doubled with each batch up to limits.max_pipeline. Nobody knows beforehand how
+# large the replies will be.
+FIRST_DEPTH: cython.Py_ssize_t = 4
+# Batches hold as many requests as would have made so many bytes, by the replies of the last one: bounds the memory of
+# one client.
+BATCH_BYTES: cython.Py_ssize_t = 1 << 22
+TURN_S: cython.double = 0.002  # a pipeline that waits for nobody lets the others have their turn after this
 
 
 @cython.cclass
@@ -49,6 +55,7 @@ class Session:
     rest: bytearray | None  # an unfinished request
     stats: InstanceStats
     began: cython.double
+    turn: cython.double  # when the greenlet went on after others had run
     reads: cython.Py_ssize_t
     idempotents: cython.Py_ssize_t
     writes: cython.Py_ssize_t
@@ -65,7 +72,7 @@ class Session:
         self.depth = FIRST_DEPTH
         self.need = 0
         self.rest = None
-        self.began = 0.0
+        self.began = self.turn = 0.0
         self.reads = self.idempotents = self.writes = self.admins = 0
         self.snapshot = front.snapshot
         self.take_snapshot()
@@ -101,8 +108,11 @@ class Session:
         start: cython.Py_ssize_t = 0
         n: cython.Py_ssize_t = len(data)
         self.need = 0
+        self.turn = now()
         while start < n and not self.closing and not self.need:
             self.began = now()
+            if self.began - self.turn > TURN_S:
+                self.make_way()
             start = self.walk(data, start)
             self.finish()
         if start < n and not self.closing:
@@ -113,21 +123,29 @@ class Session:
     @cython.ccall
     def finish(self) -> None:
         """Wait for the batch, write its answers."""
-        self.batch.wait()
+        if self.batch.left:
+            self.batch.wait()
+            self.turn = now()
+        elif now() - self.began > TURN_S:
+            self.depth = max(1, self.depth // 4)  # which is halved then: see answers()
         if self.batch.slots:
             self.client.write(self.answers())
+
+    def make_way(self) -> None:
+        """Let the event loop turn: a pipeline whose answers need no server would hold it as long as it lasts."""
+        self.stats.yields += 1
+        let_others_run()
+        self.began = self.turn = now()
 
     @cython.cfunc
     def answers(self) -> bytes:
         """What is to be written, now that every slot of the batch is filled."""
         self.check_answers()
+        count: cython.Py_ssize_t = max(1, self.reads + self.idempotents + self.writes + self.admins)
         out: bytes = self.batch.collect(self)
-        size: cython.Py_ssize_t = len(out)
         self.measure()
-        if size > BATCH_BYTES:
-            self.depth = max(1, self.depth * BATCH_BYTES // size)
-        elif self.depth < self.max_depth:
-            self.depth += 1
+        fits: cython.Py_ssize_t = count * BATCH_BYTES // (len(out) + 1)
+        self.depth = max(1, min(2 * self.depth, fits, self.max_depth))
         return out
 
     # --- the express way: in the event loop, while the greenlet sleeps in client.read()

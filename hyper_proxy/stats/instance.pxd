@@ -13,4 +13,5 @@ cdef class InstanceStats:
     cdef public long long accepted
     cdef public long long refused
     cdef public long long probes
+    cdef public long long yields
     cpdef int note(self, Py_ssize_t klass, long long count, long long us)

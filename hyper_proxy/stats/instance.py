@@ -17,7 +17,7 @@ from hyper_proxy.stats.histogram import Histogram
 class InstanceStats:
     """`classes` names the command classes, by their number; everything starts at 0.
 
-    bytes_in, bytes_out, accepted, refused, probes are for the owner to add to; table.py says what they mean.
+    bytes_in, bytes_out, accepted, refused, probes, yields are for the owner to add to; table.py says what they mean.
     """
 
     def __init__(self, classes: tuple) -> None:
@@ -29,6 +29,7 @@ class InstanceStats:
         self.accepted = 0
         self.refused = 0
         self.probes = 0
+        self.yields = 0
 
     @cython.ccall
     def note(self, klass: cython.Py_ssize_t, count: cython.longlong, us: cython.longlong) -> cython.int:
@@ -53,4 +54,5 @@ class InstanceStats:
             "accepted": self.accepted,
             "refused": self.refused,
             "probes": self.probes,
+            "yields": self.yields,
         }

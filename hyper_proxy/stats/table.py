@@ -42,6 +42,8 @@ TABLE = (
               "Client connections that were closed at once: too many clients, or no descriptor left for them."),
     Statistic(INSTANCE, "probes", COUNTER, "",
               "Client connections that ended without a byte, as probes of a port do; `accepted` counts them, too."),
+    Statistic(INSTANCE, "yields", COUNTER, "",
+              "Times that a client's deep pipeline was interrupted, so that others had their turn."),
     Statistic(INSTANCE, "bytes_in", COUNTER, "bytes", "Read from clients."),
     Statistic(INSTANCE, "bytes_out", COUNTER, "bytes", "Written to clients."),
     Statistic(INSTANCE, "requests", COUNTER, "", "Requests that were answered, errors included.", "class"),
