@@ -26,6 +26,10 @@ PATIENCE_S = 1.0
 _ABSENT = frozenset({SlotState.WAITING, SlotState.QUARANTINED, SlotState.BOOTING})
 
 
+Queues = list[tuple[str, socket.socket]]
+"""The listening sockets of one slot, with the instances that they belong to."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Adopted:
     slot: Slot
@@ -56,12 +60,24 @@ class Adoption:
         adopted = self._adopted.get(slot.index)
         return adopted.by.index if adopted is not None and adopted.slot is slot else None
 
+    def see_off(self, slot: Slot, queues: Queues, seconds: float) -> None:
+        """The slot is given up: a neighbour accepts who is in its queues, for so long."""
+        adopted, healthy = self._adopted.pop(slot.index, None), self._healthy()
+        if adopted is not None and self._serves(adopted):
+            by = adopted.by
+        elif healthy and self._send(slot, by := self._choose(healthy, slot), queues):
+            log.warning("slot.adopted", slot=slot.index, state=slot.state.value, by=by.index)
+        else:
+            log.warning("slot.not_adopted", slot=slot.index, meaning="no neighbour can take the clients who wait there")
+            return
+        last = _Adopted(slot, by, by.pid, self._current.generation)
+        self._loop.later(seconds, lambda: self._tell_back(last))
+
     def settle(self) -> None:
         """Brings who accepts where in line with who can."""
         if self._fleet.stopping or self._fleet.held or not self._fleet.serving:
             return
-        slots, now_s = self._fleet.slots, time.monotonic()
-        healthy = [slot for slot in slots if slot.state is SlotState.READY]
+        slots, now_s, healthy = self._fleet.slots, time.monotonic(), self._healthy()
         self._say_health(bool(healthy) or all(slot.state is SlotState.STOPPED for slot in slots))
         orphans = {slot.index: slot for slot in slots if self._is_orphan(slot, now_s)}
         for index, adopted in list(self._adopted.items()):
@@ -69,7 +85,10 @@ class Adoption:
                 self._give_back(adopted)
         for slot in orphans.values():
             if slot.index not in self._adopted and healthy:
-                self._adopt(slot, min(healthy, key=lambda one: self._burden(one, slot)))
+                self._adopt(slot, self._choose(healthy, slot))
+
+    def _healthy(self) -> list[Slot]:
+        return [slot for slot in self._fleet.slots if slot.state is SlotState.READY]
 
     def _is_orphan(self, slot: Slot, now_s: float) -> bool:
         if slot.state is SlotState.HUNG:
@@ -81,32 +100,40 @@ class Adoption:
         return slot.state is SlotState.QUARANTINED or slot.index in self._adopted or now_s - since_s > PATIENCE_S
 
     def _is_good(self, adopted: _Adopted, orphan: Slot | None) -> bool:
-        by = adopted.by
-        return (
-            orphan is adopted.slot
-            and (by.state, by.pid) == (SlotState.READY, adopted.pid)
-            and by in self._fleet.slots
-            and adopted.generation == self._current.generation
-        )
+        return orphan is adopted.slot and self._serves(adopted) and adopted.generation == self._current.generation
 
-    def _burden(self, one: Slot, orphan: Slot) -> tuple[int, int]:
-        """Few other adopted slots first, then the next number."""
-        others = sum(adopted.by is one for adopted in self._adopted.values())
-        return others, (one.index - orphan.index) % len(self._fleet.slots)
+    def _serves(self, adopted: _Adopted) -> bool:
+        by = adopted.by
+        return by in self._fleet.slots and (by.state, by.pid) == (SlotState.READY, adopted.pid)
+
+    def _choose(self, healthy: list[Slot], orphan: Slot) -> Slot:
+        """The one with the fewest adopted slots, of those the next number."""
+
+        def burden(one: Slot) -> tuple[int, int]:
+            others = sum(adopted.by is one for adopted in self._adopted.values())
+            return others, (one.index - orphan.index) % (max(orphan.index, len(self._fleet.slots)) + 1)
+
+        return min(healthy, key=burden)
 
     def _adopt(self, slot: Slot, by: Slot) -> None:
-        sent = []
-        for wish, sock in self._current.of(slot.index):
-            if wish.listen.path or not sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                continue  # It is everybody's, or nobody is in its queue yet.
-            message = {"type": "adopt", "slot": slot.index, "instance": wish.instance}
-            sent.append(self._fleet.send(by, message, (sock.fileno(),)))
-        if sent and all(sent):
+        queues = [(wish.instance, sock) for wish, sock in self._current.of(slot.index) if not wish.listen.path]
+        if self._send(slot, by, queues):
             self._adopted[slot.index] = _Adopted(slot, by, by.pid, self._current.generation)
             log.warning("slot.adopted", slot=slot.index, state=slot.state.value, by=by.index)
 
+    def _send(self, slot: Slot, by: Slot, queues: Queues) -> bool:
+        """False when there was nothing to send, or the neighbour is too far behind to hear of all of it."""
+        sent = [
+            self._fleet.send(by, {"type": "adopt", "slot": slot.index, "instance": instance}, (sock.fileno(),))
+            for instance, sock in queues
+        ]
+        return bool(sent) and all(sent)
+
     def _give_back(self, adopted: _Adopted) -> None:
         del self._adopted[adopted.slot.index]
+        self._tell_back(adopted)
+
+    def _tell_back(self, adopted: _Adopted) -> None:
         if adopted.by.pid == adopted.pid:
             self._fleet.send(adopted.by, {"type": "give_back", "slot": adopted.slot.index})
             log.info("slot.given_back", slot=adopted.slot.index, by=adopted.by.index)

@@ -101,7 +101,7 @@ class Fleet:
             self._children.kill(slot.pid, signal.SIGKILL)
 
     def promote(self) -> list[Slot]:
-        """The candidates take the place of the crew in force, whose live slots are the result, and serve from now on."""
+        """The candidates take the place of the crew in force, whose live slots are the result, and serve."""
         old, self.slots, self.candidates = self.slots, self.candidates, []
         for before, after in zip(old, self.slots, strict=False):
             after.restarts, after.exit = before.restarts, before.exit
@@ -218,7 +218,9 @@ class Fleet:
             # The numbers go on, the objects end here: otherwise a late clean-up would close what gevent has wrapped
             # anew.
             born = tuple(BornListener(wish.instance, wish.listen.address, sock.detach()) for wish, sock in offered)
-            birth = Birth(slot.index, generation, theirs.detach(), born, slot.cell, held, self._current.overrides.for_workers())
+            birth = Birth(
+                slot.index, generation, theirs.detach(), born, slot.cell, held, self._current.overrides.for_workers()
+            )
             return self._enter(birth, config)
 
         try:

@@ -8,6 +8,7 @@ pipes   ──►            Stopper               drain, fast
                        Attendant, Desk       the sidecar and what it may ask
                        Herald                what the service manager is told
                        Watch, Adoption       who hangs; who accepts for whom can't
+                       Staffing              more workers, fewer, none
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import setproctitle
 
@@ -48,8 +49,10 @@ from supervisor.orders import Orders
 from supervisor.pidfile import PidFile, PidFileError, claim
 from supervisor.reload import Reloader
 from supervisor.signals import SignalInbox
+from supervisor.staffing import Staffing
 from supervisor.stop import Stopper
 from supervisor.validate import lines_in
+from supervisor.verdict import Verdict
 from supervisor.watch import Watch
 
 EXIT_OK = 0
@@ -146,12 +149,16 @@ class Master:
         desk.verbs.update(orders.verbs, **Inquiries(current, errands, orders, desk.identity()).verbs)
         self._attendant = Attendant(loop, children, current, crew.sidecar, self._shed, desk.verbs)
         self._reloader.on_admin = self._attendant.move
+        self._reloader.on_verdict.append(self._tell_log_settings)
         self._watch = Watch(loop, current, fleet, self._attendant)
         self._actions: dict[str, Callable[[], None]] = {
             "reap": children.reap,
             "drain": self._stopper.drain,
             "stop": self._stopper.fast,
             "explain": self._stopper.explain,
+            "more": staffing.more,
+            "fewer": staffing.fewer,
+            "stand_down": staffing.stand_down,
             "reopen_logs": self._reopen_logs,
             "reload": self._reload,
         }
@@ -233,6 +240,11 @@ class Master:
 
     def _tell_sidecar(self, message: Message) -> None:
         self._attendant.send(message)
+
+    def _tell_log_settings(self, result: Verdict) -> None:
+        """Workers have them from the commit, the sidecar from here."""
+        if result.ok:
+            self._tell_sidecar({"type": "log_settings", "settings": asdict(self._current.config.log)})
 
     def _tell_to_reopen_logs(self) -> None:
         self._tell_sidecar({"type": "reopen_logs"})

@@ -33,9 +33,9 @@ SIGNALS: tuple[SignalRow, ...] = (
     SignalRow(signal.SIGHUP, "reload", "open the log files anew and reload the configuration"),
     SignalRow(signal.SIGPIPE, IGNORE, "ignored"),
     SignalRow(signal.SIGUSR2, IGNORE, "ignored"),
-    SignalRow(signal.SIGWINCH, IGNORE, "ignored"),
-    SignalRow(signal.SIGTTIN, IGNORE, "ignored"),
-    SignalRow(signal.SIGTTOU, IGNORE, "ignored"),
+    SignalRow(signal.SIGTTIN, "more", "one worker more, until the next reload"),
+    SignalRow(signal.SIGTTOU, "fewer", "one worker less, until the next reload; the last one stays"),
+    SignalRow(signal.SIGWINCH, "stand_down", "all workers drain; the master keeps the sockets; HUP brings them back"),
 )
 
 # A child ignores what is meant for the master when a whole group is signalled (pkill -HUP, Ctrl-C, TERM by a process

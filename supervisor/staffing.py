@@ -1,0 +1,128 @@
+"""How many workers there are, by order of an operator: TTIN one more, TTOU one less, WINCH none. A reload ends that.
+
+    one more     its sockets are bound, it starts
+    one less     the kernel is told to leave its sockets out; it and a neighbour accept who is in their queues; then it
+                 drains
+    none         all drain; the sockets stay open, and clients who come wait in the queues until somebody serves there:
+                 this master's next workers, or those of another master that has inherited the sockets
+
+One step at a time: a slot's sockets must be closed before another's are bound, and none changes during a reload.
+"""
+
+from __future__ import annotations
+
+from hyper_proxy.common import log
+from supervisor.adoption import Adoption
+from supervisor.current import Current
+from supervisor.fleet import Fleet
+from supervisor.generations import Generations
+from supervisor.listeners import Listener, ListenError, drop, fit, spread, wanted
+from supervisor.loop import Loop
+from supervisor.slots import SlotState
+from supervisor.steering import HANDSHAKE_S
+from supervisor.verdict import Verdict
+
+MAX_WORKERS = 1024  # as [proxy] workers
+# After a slot was given up, until its worker, or its neighbour, has closed its sockets.
+STEP_S = HANDSHAKE_S + 0.5
+
+
+class Staffing:
+    """Changes the number of slots in force, and empties all of them."""
+
+    def __init__(
+        self, loop: Loop, current: Current, fleet: Fleet, generations: Generations, adoption: Adoption
+    ) -> None:
+        self._loop = loop
+        self._current = current
+        self._fleet = fleet
+        self._generations = generations
+        self._adoption = adoption
+        self._wanted = current.slots
+        self._parting = self._reloading = False
+
+    def more(self) -> None:
+        """One worker more."""
+        self._want(self._wanted + 1)
+
+    def fewer(self) -> None:
+        """One worker less; the last one stays."""
+        self._want(self._wanted - 1)
+
+    def stand_down(self) -> None:
+        """All workers let their clients finish and end; the master and its sockets stay."""
+        leaving = [slot for slot in self._fleet.slots if slot.live]
+        if self._fleet.stopping or not leaving:
+            return
+        log.warning("workers.stand_down", workers=len(leaving), seconds=self._current.config.drain_timeout_s)
+        for slot in list(self._fleet.slots):
+            self._fleet.empty_slot(slot)
+        self._generations.retire(leaving, self._current.config.drain_timeout_s, len(self._fleet.slots))
+
+    def come_back(self) -> None:
+        """Workers for all slots that were emptied."""
+        for slot in self._fleet.slots:
+            if slot.state is SlotState.STOPPED and not self._fleet.stopping:
+                self._fleet.start_slot(slot)
+
+    def reload_begins(self) -> None:
+        """Nothing changes until its verdict, but emptied slots are served again."""
+        self._reloading = True
+        self.come_back()
+
+    def reload_ends(self, verdict: Verdict) -> None:
+        """The number of the file counts again."""
+        self._reloading = False
+        if verdict.ok:
+            self._wanted = self._current.config.worker_count
+        self._step()
+
+    def _want(self, count: int) -> None:
+        if self._fleet.stopping or not 1 <= count <= MAX_WORKERS:
+            log.warning("workers.unchanged", workers=self._wanted, limits=f"1 to {MAX_WORKERS}")
+            return
+        self._wanted = count
+        log.info("workers.wanted", workers=count)
+        self._step()
+
+    def _step(self) -> None:
+        slots = self._current.slots
+        if self._reloading or self._parting or self._fleet.stopping or slots == self._wanted:
+            return
+        count = slots + 1 if slots < self._wanted else slots - 1
+        try:
+            listeners = fit(self._current.listeners, wanted(self._current.config), count)
+        except ListenError as error:
+            log.error("workers.not_changed", error=error)
+            self._wanted = slots
+            return
+        before = self._current.listeners
+        spread(before, listeners)
+        self._current.listeners, self._current.slots = listeners, count
+        if count > slots:
+            self._fleet.add_slot()
+            self._step()
+        else:
+            self._part(before)
+
+    def _part(self, before: dict[str, Listener]) -> None:
+        """The last slot ends; its sockets get no new connections any more."""
+        seconds = self._current.config.drain_timeout_s
+        index = self._current.slots
+        slot = self._fleet.remove_slot()
+        # By a neighbour as well, since the slot's worker may hang or end before it has emptied its queues.
+        queues = [
+            (wish.instance, before[address].of(index))
+            for address, wish in wanted(self._current.config).items()
+            if not wish.listen.path
+        ]
+        self._adoption.see_off(slot, queues, HANDSHAKE_S)
+        if slot.live:
+            self._generations.retire([slot], seconds, index)
+        drop(before, self._current.listeners)
+        self._parting = True
+        self._loop.later(STEP_S, self._parted)
+
+    def _parted(self) -> None:
+        self._parting = False
+        self._step()
