@@ -31,9 +31,10 @@ def apply(settings: Log) -> None:
     old = log.sink().file
     if settings.file == old.path:
         log.set_level(settings.level)
+        log.set_form(settings.format)
         return
     try:
-        log.configure(settings.level, log.DirectSink(log.LogFile(settings.file)))
+        log.configure(settings.level, log.DirectSink(log.LogFile(settings.file)), settings.format)
     except OSError as error:
         log.error("log.not_opened", file=settings.file, error=error)
     else:

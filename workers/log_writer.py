@@ -1,35 +1,39 @@
-"""The log of a worker: a bounded queue, emptied by one greenlet through a thread: a slow disk delays no request."""
+"""The log of a worker: a bounded queue, emptied by one greenlet through a thread: a slow disk delays no request.
+
+All that touches the disk runs in the thread: writing, and opening the file anew or another one.
+"""
 
 from __future__ import annotations
 
-import os
-import time
 from collections import deque
 
 import gevent
 from gevent.event import Event
 
-from hyper_proxy.common.log import LogFile, format_line
+from hyper_proxy.common import log
+from hyper_proxy.common.log import LogFile, lost_line
 
 # Lines that may wait for the disk; further ones are dropped, and how many were is said as soon as there is room.
 MAX_LINES = 10_000
 
 
 class QueueSink:
-    """Takes lines at once; `write_all` is the greenlet that writes them."""
+    """Takes lines at once; `write_all` is the greenlet that writes them. `lost` counts the lines that were dropped."""
 
     def __init__(self, file: LogFile) -> None:
         self.file = file
+        self.lost = 0
         self._lines: deque[bytes] = deque()
         self._wake = Event()
         self._empty = Event()
-        self._lost = 0
-        self._next: LogFile | None = None
+        self._untold = 0
+        self._wanted = ""
+        self._must_open = False
 
     def put(self, line: bytes) -> None:
         """Queues one line, or counts it as lost when the queue is full."""
         if len(self._lines) >= MAX_LINES:
-            self._lost += 1
+            self._lose(1)
             return
         self._lines.append(line)
         self._empty.clear()
@@ -39,55 +43,61 @@ class QueueSink:
         """Writes what is queued, for ever."""
         threads = gevent.get_hub().threadpool
         while True:
-            while self._lines:
-                self._change_file()
+            self._wake.clear()
+            while self._lines or self._must_open:
+                if self._must_open:
+                    self._open()
                 batch = list(self._lines)
                 self._lines.clear()
-                unwritten = threads.apply(_write_lines, (self.file.fd, batch))
-                self._lost += unwritten
-                self._report_lost(unwritten)
-            self._change_file()
+                unwritten = threads.apply(_write_lines, (self.file, batch))
+                self._lose(unwritten)
+                self._tell_lost(unwritten)
             self._empty.set()
             self._wake.wait()
-            self._wake.clear()
 
-    def move_to(self, file: LogFile) -> None:
-        """Writes to another file from the next batch on; not in the middle of one, which a thread may be writing."""
-        if self._next is not None:
-            self._next.close()
-        self._next = file
+    def move_to(self, path: str) -> None:
+        """Writes to another file from the next batch on, or to the same one, opened anew; not in the middle of a batch,
+        which a thread may be writing. "" is standard error."""
+        self._wanted, self._must_open = path, True
+        self._empty.clear()
         self._wake.set()
 
     @property
     def path(self) -> str:
         """The file that lines go to from the next batch on."""
-        return (self._next or self.file).path
+        return self._wanted if self._must_open else self.file.path
 
     def reopen(self) -> None:
-        """Opens that file anew. Raises OSError; the old one stays in use then."""
-        (self._next or self.file).reopen()
+        """Opens that file anew, after it was renamed."""
+        self.move_to(self.path)
 
     def flush(self, seconds: float) -> bool:
         """Waits until all lines are written, at most so long; False when they are not."""
         return bool(self._empty.wait(seconds))
 
-    def _change_file(self) -> None:
-        if self._next is not None:
-            old, self.file, self._next = self.file, self._next, None
-            old.close()
-
-    def _report_lost(self, unwritten: int) -> None:
-        if self._lost and not unwritten:
-            self._lines.append(format_line(time.time(), "error", "log.lost", {"lines": self._lost}))
-            self._lost = 0
-
-
-def _write_lines(fd: int, lines: list[bytes]) -> int:
-    """Runs in a thread. One write per line, so that lines of several processes do not mix; returns how many failed."""
-    failed = 0
-    for line in lines:
+    def _open(self) -> None:
+        """What can't be opened leaves the log where it is, which says so."""
+        threads, self._must_open = gevent.get_hub().threadpool, False
+        old, path = self.file, self._wanted
         try:
-            os.write(fd, line)
-        except OSError:
-            failed += 1
-    return failed
+            if path == old.path:
+                threads.apply(old.reopen)
+            else:
+                self.file = threads.apply(LogFile, (path,))
+                threads.apply(old.close)
+        except OSError as error:
+            log.error("log.not_opened", file=path, error=error)
+
+    def _lose(self, lines: int) -> None:
+        self.lost += lines
+        self._untold += lines
+
+    def _tell_lost(self, unwritten: int) -> None:
+        if self._untold and not unwritten:
+            self._lines.append(lost_line(self._untold))
+            self._untold = 0
+
+
+def _write_lines(file: LogFile, lines: list[bytes]) -> int:
+    """Runs in a thread. One write per line, so that lines of several processes do not mix; returns how many failed."""
+    return sum(not file.write(line) for line in lines)

@@ -1,38 +1,64 @@
-"""The log: one event per line, `time level event key=value ...`, to standard error or to a file.
+"""The log: one event per line, as text or as JSON (log_lines.py), to standard error or to a file.
 
 `log.info("worker.ready", slot=0, pid=123)` is all that a caller needs to know. What is common to all lines of a process
 (slot, pid, generation) is set once with `bind`. Where lines go is a sink: the master and the command line write at
 once; a worker puts them into a bounded queue which one greenlet empties (workers/log_writer.py), so that a slow disk
-never holds up a request. Never log in a signal handler or in `__del__`.
+never holds up a request. Lines that can't be written are counted, and told of when there is room again. Never log in a
+signal handler or in `__del__`.
 """
 
 from __future__ import annotations
 
-import json
 import os
+import select
+import stat
 import time
 from collections.abc import Callable
 from typing import Protocol
+
+from hyper_proxy.common.log_lines import FORMS, Fields
 
 LEVELS: dict[str, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 STDERR_FD = 2
 _FILE_MODE = 0o640
-# What may stand bare behind a `key=`; everything else is written as a JSON string, so that a line stays one line.
-_BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/@+,*()[]%&#~^{}<>|;!?$")
 
 
 class LogFile:
     """The place where lines end up: a file opened for appending, or standard error when `path` is empty.
 
-    Raises OSError when the file can't be opened.
+    Raises OSError when the file can't be opened, as a pipe that nobody reads can't.
     """
 
-    __slots__ = ("fd", "path")
+    __slots__ = ("_cut", "fd", "path")
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.fd = _open(path) if path else STDERR_FD
+        self._cut = False
+
+    def write(self, line: bytes) -> bool:
+        """Writes one line, however long that takes; False when it is lost. The disk may fill up in the middle of a
+        line: the next one that it takes begins on a line of its own."""
+        line = b"\n" + line if self._cut else line
+        try:
+            self._cut = os.write(self.fd, line) < len(line)
+        except OSError:
+            return False
+        return not self._cut
+
+    def write_at_once(self, line: bytes) -> bool:
+        """The same, but does not wait for the reader of a pipe, a socket or a terminal: the system says whether there
+        is room for PIPE_BUF bytes. Of a regular file nobody can say so."""
+        if stat.S_ISREG(os.fstat(self.fd).st_mode):
+            return self.write(line)
+        poll = select.poll()
+        poll.register(self.fd, select.POLLOUT)
+        for start in range(0, len(line), select.PIPE_BUF):
+            if not poll.poll(0) or not self.write(line[start : start + select.PIPE_BUF]):
+                self._cut = self._cut or start > 0
+                return False
+        return True
 
     def reopen(self) -> None:
         """Opens the path anew, so that a file which was renamed by a rotation is let go. The descriptor's number
@@ -50,26 +76,30 @@ class LogFile:
 
 
 class Sink(Protocol):
-    """Takes finished lines."""
+    """Takes finished lines; `lost` is how many it could not keep."""
 
     file: LogFile
+    lost: int
 
     def put(self, line: bytes) -> None:
         """Takes one line that ends with a newline; must not raise and must not wait long."""
 
 
 class DirectSink:
-    """Writes each line at once. A line that can't be written (disk full, reader gone) is counted in `lost`."""
+    """Writes each line at once, and waits for nobody who reads: what can't be written (disk full, pipe full, reader
+    gone) is counted in `lost`."""
 
     def __init__(self, file: LogFile) -> None:
         self.file = file
         self.lost = 0
+        self._untold = 0
 
     def put(self, line: bytes) -> None:
-        try:
-            os.write(self.file.fd, line)
-        except OSError:
+        if not self.file.write_at_once(line):
             self.lost += 1
+            self._untold += 1
+        elif self._untold and self.file.write_at_once(lost_line(self._untold)):
+            self._untold = 0
 
 
 Watcher = Callable[[float, str, str, dict[str, object]], None]
@@ -85,13 +115,14 @@ class Log:
         self.level = "info"
         self.overruled = ""
         self.watcher: Watcher | None = None
-        self._common = ""
+        self.form = FORMS["text"]
+        self._common: Fields = {}
 
-    def emit(self, level: str, event: str, fields: dict[str, object]) -> None:
+    def emit(self, level: str, event: str, fields: Fields) -> None:
         """Writes one line if the level is high enough; who watches hears of it in any case."""
         at = time.time()
         if LEVELS[level] >= self.threshold:
-            self.sink.put(format_line(at, level, event, fields, self._common))
+            self.sink.put(self.line(at, level, event, fields))
         if self.watcher is not None:
             self.watcher(at, level, event, fields)
 
@@ -100,38 +131,36 @@ class Log:
         self.level, self.overruled = level, overruled
         self.threshold = LEVELS[overruled or level]
 
-    def bind(self, fields: dict[str, object]) -> None:
+    def line(self, at: float, level: str, event: str, fields: Fields) -> bytes:
+        """One line in the form of this log, with what is common to all of its lines."""
+        return self.form(at, level, event, fields | self._common)
+
+    def bind(self, fields: Fields) -> None:
         """Sets the fields that stand at the end of every line from now on."""
-        self._common = _pairs(fields)
-
-
-def format_line(at: float, level: str, event: str, fields: dict[str, object], common: str = "") -> bytes:
-    """One line of the log; `at` in seconds since 1970, written in UTC with milliseconds."""
-    seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at))
-    text = f"{seconds}.{int(at * 1000) % 1000:03d}Z {level} {event}{_pairs(fields)}{common}\n"
-    return text.encode("utf-8", "backslashreplace")
-
-
-def _pairs(fields: dict[str, object]) -> str:
-    return "".join(f" {name}={_value(value)}" for name, value in fields.items())
-
-
-def _value(value: object) -> str:
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return text if text and _BARE.issuperset(text) else json.dumps(text, ensure_ascii=False)
+        self._common = fields
 
 
 def _open(path: str) -> int:
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
+    """O_NONBLOCK is for the opening alone: that of a pipe which nobody reads would last until somebody does."""
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, _FILE_MODE)
+    os.set_blocking(fd, True)
+    return fd
 
 
 _process_log = Log(DirectSink(LogFile("")))
 
 
-def configure(level: str, sink: Sink) -> None:
-    """Sets level and sink of this process's log; the caller closes the file of the old sink, if it was its own."""
+def configure(level: str, sink: Sink, form: str = "text") -> None:
+    """Sets level, sink and form (a name of FORMS) of this process's log; the caller closes the file of the old sink, if
+    it was its own."""
     _process_log.choose(level, _process_log.overruled)
+    _process_log.form = FORMS[form]
     _process_log.sink = sink
+
+
+def set_form(form: str) -> None:
+    """Changes the form alone."""
+    _process_log.form = FORMS[form]
 
 
 def set_level(level: str) -> None:
@@ -162,6 +191,11 @@ def reopen() -> None:
 def sink() -> Sink:
     """Where lines go now."""
     return _process_log.sink
+
+
+def lost_line(lines: int) -> bytes:
+    """The line with which a sink tells how many it has lost since it last told."""
+    return _process_log.line(time.time(), "error", "log.lost", {"lines": lines})
 
 
 def debug(event: str, **fields: object) -> None:

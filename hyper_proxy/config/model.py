@@ -188,7 +188,7 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Where the log goes and when its file is rolled; file "" is standard error."""
+    """Where the log goes, its form, and when its file is rolled; file "" is standard error."""
 
     file: str = ""
     level: str = "info"
@@ -222,3 +222,4 @@ class Config:
     def instance(self, name: str) -> Instance | None:
         """The instance of that name, None when there is none."""
         return next((instance for instance in self.instances if instance.name == name), None)
+    format: str = "text"

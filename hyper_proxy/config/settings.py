@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from hyper_proxy.common.log_lines import FORMS
 from hyper_proxy.config.ask import distribution_fault, hash_fault
 from hyper_proxy.config.checks import (
     Address,
@@ -145,6 +146,8 @@ SETTINGS: tuple[Setting, ...] = (
             "rolled files that are kept; the proxy deletes older ones itself"),
 
     Setting("instance", "name", _NAME, REQUIRED,
+    Setting("log", "format", _names(*FORMS), "text",
+            "the form of a line: time, level, event and key=value, or one JSON object"),
             "the name in statistics, logs and errors"),
     Setting("instance", "protocol", _names(*PROTOCOLS, later=("http", "mysql")), REQUIRED,
             "what the clients speak"),

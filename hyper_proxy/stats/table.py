@@ -45,6 +45,8 @@ TABLE = (
     Statistic(INSTANCE, "yields", COUNTER, "",
               "Times that a client's deep pipeline was interrupted, so that others had their turn."),
     Statistic(INSTANCE, "bytes_in", COUNTER, "bytes", "Read from clients."),
+    Statistic(WORKER, "log_lost", COUNTER, "",
+              "Lines of the log that were dropped: the disk was too slow for them, or refused them."),
     Statistic(INSTANCE, "bytes_out", COUNTER, "bytes", "Written to clients."),
     Statistic(INSTANCE, "requests", COUNTER, "", "Requests that were answered, errors included.", "class"),
     Statistic(INSTANCE, "errors", COUNTER, "", "Errors that a client was told of, or lost its connection by.", "kind"),

@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 
 import gevent
+import pytest
 
+from hyper_proxy.common import log
 from hyper_proxy.common.log import LogFile
 from workers.log_writer import MAX_LINES, QueueSink
 
@@ -32,40 +34,64 @@ def test_what_does_not_fit_is_counted_and_reported(tmp_path: Path) -> None:
 
 
 def test_another_file_takes_over_between_lines(tmp_path: Path) -> None:
-    first, second = LogFile(str(tmp_path / "a.log")), LogFile(str(tmp_path / "b.log"))
+    first = LogFile(str(tmp_path / "a.log"))
     sink = QueueSink(first)
     gevent.spawn(sink.write_all)
     sink.put(b"one\n")
     assert sink.flush(5)
-    sink.move_to(second)
+    sink.move_to(str(tmp_path / "b.log"))
     sink.put(b"two\n")
     assert sink.flush(5)
     assert (tmp_path / "a.log").read_text() == "one\n"
     assert (tmp_path / "b.log").read_text() == "two\n"
-    assert not os.path.exists(f"/proc/self/fd/{first.fd}") or first.fd == second.fd
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(first.fd)
 
 
 def test_another_file_takes_over_without_a_line(tmp_path: Path) -> None:
     sink = QueueSink(LogFile(str(tmp_path / "a.log")))
     gevent.spawn(sink.write_all)
     gevent.idle()
-    sink.move_to(LogFile(str(tmp_path / "b.log")))
+    sink.move_to(str(tmp_path / "b.log"))
     assert sink.path == str(tmp_path / "b.log")
-    gevent.idle()
+    assert sink.flush(5)
     assert sink.file.path == sink.path
+    assert (tmp_path / "b.log").exists()
 
 
-def test_a_file_that_has_not_taken_over_yet_is_opened_anew_too(tmp_path: Path) -> None:
+def test_a_file_that_has_not_taken_over_yet_is_the_one_to_open_anew(tmp_path: Path) -> None:
     sink = QueueSink(LogFile(str(tmp_path / "a.log")))
-    sink.move_to(LogFile(str(tmp_path / "b.log")))
-    (tmp_path / "a.log").unlink()
-    (tmp_path / "b.log").rename(tmp_path / "b.log.1")
+    sink.move_to(str(tmp_path / "b.log"))
     sink.reopen()
-    gevent.spawn(sink.write_all)
     sink.put(b"line\n")
+    gevent.spawn(sink.write_all)
     assert sink.flush(5)
     assert (tmp_path / "b.log").read_text() == "line\n"
-    assert not (tmp_path / "a.log").exists()
+    assert (tmp_path / "a.log").read_text() == ""
+
+
+def test_a_renamed_file_is_let_go(tmp_path: Path) -> None:
+    sink = QueueSink(LogFile(str(tmp_path / "a.log")))
+    gevent.spawn(sink.write_all)
+    (tmp_path / "a.log").rename(tmp_path / "a.log.1")
+    sink.reopen()
+    sink.put(b"line\n")
+    assert sink.flush(5)
+    assert (tmp_path / "a.log").read_text() == "line\n"
+    assert (tmp_path / "a.log.1").read_text() == ""
+
+
+def test_a_file_that_cannot_be_opened_leaves_the_log_where_it_is(tmp_path: Path) -> None:
+    sink = QueueSink(LogFile(str(tmp_path / "a.log")))
+    before = log.sink()
+    log.configure("info", sink)
+    try:
+        gevent.spawn(sink.write_all)
+        sink.move_to(str(tmp_path / "missing" / "b.log"))
+        assert sink.flush(5)
+    finally:
+        log.configure("info", before)
+    assert f"error log.not_opened file={tmp_path}/missing/b.log" in (tmp_path / "a.log").read_text()
 
 
 def test_a_disk_that_refuses_does_not_stop_the_worker() -> None:
@@ -73,3 +99,4 @@ def test_a_disk_that_refuses_does_not_stop_the_worker() -> None:
     gevent.spawn(sink.write_all)
     sink.put(b"lost\n")
     assert sink.flush(5)
+    assert sink.lost == 1
