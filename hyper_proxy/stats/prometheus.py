@@ -12,7 +12,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 
 from hyper_proxy.stats.histogram import highest_us
 from hyper_proxy.stats.table import (
+    CONFIG,
     COUNTER,
+    FLEET,
     GAUGE,
     HISTOGRAM,
     INSTANCE,
@@ -25,7 +27,13 @@ from hyper_proxy.stats.table import (
 
 BUCKETS_US = [1 << power for power in range(6, 27)]  # 64 microseconds to 67 seconds
 FAMILIES: dict[str, Any] = {COUNTER: CounterMetricFamily, GAUGE: GaugeMetricFamily, HISTOGRAM: HistogramMetricFamily}
-LABELS = {WORKER: ["slot"], INSTANCE: ["instance"], NODE: ["instance", "node"]}
+LABELS: dict[str, list[str]] = {
+    FLEET: [],
+    CONFIG: [],
+    WORKER: ["slot"],
+    INSTANCE: ["instance"],
+    NODE: ["instance", "node"],
+}
 
 Records = list[tuple[list[str], dict[str, Any]]]  # label values, and the numbers they belong to
 
@@ -34,6 +42,8 @@ def families(report: dict[str, Any]) -> Iterator[Metric]:
     """One family for each row of the table; what a record lacks is left out."""
     instances: dict[str, dict[str, Any]] = report.get("instances", {})
     records: dict[str, Records] = {
+        FLEET: [([], _fleet(report))],
+        CONFIG: [([], _config(report.get("config")))],
         WORKER: [([str(worker["slot"])], worker) for worker in report.get("workers", [])],
         INSTANCE: [([name], instance) for name, instance in instances.items()],
         NODE: [
@@ -44,6 +54,28 @@ def families(report: dict[str, Any]) -> Iterator[Metric]:
     }
     for row in TABLE:
         yield family(row, records[row.where])
+
+
+def _fleet(report: dict[str, Any]) -> dict[str, Any]:
+    """What is told of the fleet as a whole."""
+    workers = report.get("workers", [])
+    return {
+        "uptime_s": report.get("master", {}).get("uptime_s"),
+        "workers": len(workers),
+        "workers_ready": sum(worker.get("state") == "ready" for worker in workers),
+        "workers_leaving": len(report.get("leaving", [])),
+        "imbalance": report.get("imbalance"),
+    }
+
+
+def _config(config: dict[str, Any] | None) -> dict[str, Any]:
+    if config is None:
+        return {}
+    return {
+        "generation": config["generation"],
+        "last_reload_successful": int(config["last_reload"]["ok"]),
+        "last_reload_success_timestamp_s": config["last_success_at"],
+    }
 
 
 def family(row: Statistic, records: Records) -> Metric:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
 
 # Where a statistic stands in GET /stats, and the label that tells its values apart.
-WORKER, INSTANCE, NODE = "worker", "instance", "node"
+FLEET, CONFIG, WORKER, INSTANCE, NODE = "fleet", "config", "worker", "instance", "node"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +26,27 @@ class Statistic:
 
 
 TABLE = (
+    Statistic(FLEET, "uptime_s", GAUGE, "seconds", "Age of the master."),
+    Statistic(FLEET, "workers", GAUGE, "", "Slots of workers."),
+    Statistic(FLEET, "workers_ready", GAUGE, "", "Workers that serve."),
+    Statistic(FLEET, "workers_leaving", GAUGE, "", "Workers of older generations that let their clients finish."),
+    Statistic(FLEET, "imbalance", GAUGE, "", "Connections of the busiest worker, divided by the average; 1 is even."),
+    Statistic(CONFIG, "generation", GAUGE, "", "Generation that serves."),
+    Statistic(CONFIG, "last_reload_successful", GAUGE, "", "Whether the last reload was accepted."),
+    Statistic(CONFIG, "last_reload_success_timestamp_s", GAUGE, "seconds",
+              "When a configuration was accepted for the last time, since 1970."),
     Statistic(WORKER, "uptime_s", GAUGE, "seconds", "Age of the worker in this slot."),
     Statistic(WORKER, "restarts", COUNTER, "", "Workers of this slot that were replaced because they ended."),
     Statistic(WORKER, "beat_age_s", GAUGE, "seconds", "Time since the worker's last heartbeat."),
     Statistic(WORKER, "loop_lag_s", GAUGE, "seconds", "Longest delay of the event loop in the last heartbeats."),
     Statistic(WORKER, "connections", GAUGE, "", "Client connections that are open."),
     Statistic(WORKER, "rss_bytes", GAUGE, "bytes", "Resident memory; pages shared with the master are included."),
+    Statistic(WORKER, "fds", GAUGE, "", "Descriptors that are open."),
     Statistic(WORKER, "cpu_s", GAUGE, "seconds", "Processor time that the worker in this slot has used."),
     Statistic(WORKER, "accept_pauses", COUNTER, "",
               "Times that accepting was interrupted for half a second: the system had no descriptor left."),
+    Statistic(WORKER, "log_lost", COUNTER, "",
+              "Lines of the log that were dropped: the disk was too slow for them, or refused them."),
     Statistic(INSTANCE, "clients", GAUGE, "", "Client connections that are open."),
     Statistic(INSTANCE, "in_flight", GAUGE, "", "Clients that wait for a reply."),
     Statistic(INSTANCE, "accepted", COUNTER, "", "Client connections that were accepted."),
@@ -45,8 +57,6 @@ TABLE = (
     Statistic(INSTANCE, "yields", COUNTER, "",
               "Times that a client's deep pipeline was interrupted, so that others had their turn."),
     Statistic(INSTANCE, "bytes_in", COUNTER, "bytes", "Read from clients."),
-    Statistic(WORKER, "log_lost", COUNTER, "",
-              "Lines of the log that were dropped: the disk was too slow for them, or refused them."),
     Statistic(INSTANCE, "bytes_out", COUNTER, "bytes", "Written to clients."),
     Statistic(INSTANCE, "requests", COUNTER, "", "Requests that were answered, errors included.", "class"),
     Statistic(INSTANCE, "errors", COUNTER, "", "Errors that a client was told of, or lost its connection by.", "kind"),
@@ -61,11 +71,14 @@ TABLE = (
     Statistic(NODE, "connections", GAUGE, "", "Connections that are open."),
     Statistic(NODE, "connects", COUNTER, "", "Connections that were made."),
     Statistic(NODE, "backing_off", GAUGE, "", "Workers that do not try the server just now, because it failed."),
+    Statistic(NODE, "out_of_service", GAUGE, "",
+              "Workers in which the server is out of service by an operator's order."),
     Statistic(NODE, "latency_us", HISTOGRAM, "microseconds", "From sending a request to the server to its reply."),
 )  # fmt: skip
-    Statistic(NODE, "out_of_service", GAUGE, "", "Workers in which the server is out of service by an operator's order."),
 
 PLACES = {
+    FLEET: "Prometheus, no label; in JSON `master.uptime_s`, `workers`, `leaving` and `imbalance` say it",
+    CONFIG: "Prometheus, no label; in JSON `config.generation`, `config.last_reload.ok` and `config.last_success_at`",
     WORKER: "`workers[]`: one record for each worker; Prometheus label `slot`",
     INSTANCE: "`instances.NAME`: sums over all workers, ended ones included; label `instance`",
     NODE: "`instances.NAME.nodes.LABEL`: sums over all workers, ended ones included; labels `instance`, `node`",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from hyper_proxy.stats.prometheus import families
@@ -28,18 +28,3 @@ class _Snapshot(Collector):
 
     def collect(self) -> Iterable[Metric]:
         yield from families(self._report)
-        yield from _config_families(self._report["config"])
-
-
-def _config_families(config: dict[str, Any]) -> Iterable[Metric]:
-    yield GaugeMetricFamily("hyper_proxy_config_generation", "Generation that serves.", config["generation"])
-    yield GaugeMetricFamily(
-        "hyper_proxy_config_last_reload_successful",
-        "Whether the last reload was accepted.",
-        int(config["last_reload"]["ok"]),
-    )
-    yield GaugeMetricFamily(
-        "hyper_proxy_config_last_reload_success_timestamp_seconds",
-        "When a configuration was accepted for the last time.",
-        config["last_success_at"],
-    )
