@@ -55,11 +55,6 @@ class Adoption:
         self.settle()
         self._loop.later(LOOK_S, self.run)
 
-    def by(self, slot: Slot) -> int | None:
-        """The slot whose worker accepts for this one, None when it does so itself or nobody does."""
-        adopted = self._adopted.get(slot.index)
-        return adopted.by.index if adopted is not None and adopted.slot is slot else None
-
     def see_off(self, slot: Slot, queues: Queues, seconds: float) -> None:
         """The slot is given up: a neighbour accepts who is in its queues, for so long."""
         adopted, healthy = self._adopted.pop(slot.index, None), self._healthy()
@@ -119,6 +114,7 @@ class Adoption:
         queues = [(wish.instance, sock) for wish, sock in self._current.of(slot.index) if not wish.listen.path]
         if self._send(slot, by, queues):
             self._adopted[slot.index] = _Adopted(slot, by, by.pid, self._current.generation)
+            slot.adopted_by = by.index
             log.warning("slot.adopted", slot=slot.index, state=slot.state.value, by=by.index)
 
     def _send(self, slot: Slot, by: Slot, queues: Queues) -> bool:
@@ -131,6 +127,7 @@ class Adoption:
 
     def _give_back(self, adopted: _Adopted) -> None:
         del self._adopted[adopted.slot.index]
+        adopted.slot.adopted_by = None
         self._tell_back(adopted)
 
     def _tell_back(self, adopted: _Adopted) -> None:

@@ -115,6 +115,7 @@ def _row(slot: Slot) -> dict[str, Any]:
         "uptime_s": round(now_s - slot.born_at_s, 3) if slot.live else 0.0,
         "restarts": slot.restarts,
         "last_exit": slot.last_exit,
+        "adopted_by": slot.adopted_by,
         "exit": slot.exit.report() if slot.exit else None,
         "beat_age_s": round((now_ns - beat_ns) / 1e9, 3) if beat_ns else None,
         "loop_lag_s": slot.cell.get("lag_us") / 1e6,

@@ -60,13 +60,13 @@ class Staffing:
         self._generations.retire(leaving, self._current.config.drain_timeout_s, len(self._fleet.slots))
 
     def come_back(self) -> None:
-        """Workers for all slots that were emptied."""
+        """Workers for all slots that were emptied, or are in quarantine: what killed them may have been mended."""
         for slot in self._fleet.slots:
-            if slot.state is SlotState.STOPPED and not self._fleet.stopping:
+            if slot.state in (SlotState.STOPPED, SlotState.QUARANTINED) and not self._fleet.stopping:
                 self._fleet.start_slot(slot)
 
     def reload_begins(self) -> None:
-        """Nothing changes until its verdict, but emptied slots are served again."""
+        """Nothing changes until its verdict, but slots without a worker get one."""
         self._reloading = True
         self.come_back()
 

@@ -9,7 +9,16 @@ from hyper_proxy.common.segment import Segment
 from supervisor.exits import Exit
 from supervisor.loop import Loop
 from supervisor.pipe import Pipe
-from supervisor.slots import BACKOFF_MAX_S, HEALTHY_S, Slot, SlotState, backoff_s
+from supervisor.slots import (
+    BACKOFF_MAX_S,
+    HEALTHY_S,
+    LOOP_DEATHS,
+    LOOP_WINDOW_S,
+    QUARANTINE_S,
+    Slot,
+    SlotState,
+    backoff_s,
+)
 
 
 def test_the_pause_doubles_up_to_its_limit() -> None:
@@ -35,3 +44,15 @@ def test_a_healthy_life_makes_the_pause_short_again() -> None:
     pipe.close()
     theirs.close()
     loop.close()
+
+
+def test_only_quick_deaths_in_a_row_lead_to_quarantine() -> None:
+    slot = Slot(0, Segment(1).take())
+    for _ in range(LOOP_DEATHS - 1):
+        slot.note_death(Exit(1 << 8, "", 1.0))
+        assert slot.state is SlotState.WAITING
+    slot.deaths[0] -= LOOP_WINDOW_S  # that one is too long ago
+    slot.note_death(Exit(1 << 8, "", 1.0))
+    assert slot.state is SlotState.WAITING
+    assert slot.note_death(Exit(1 << 8, "", 1.0)) == QUARANTINE_S
+    assert slot.state is SlotState.QUARANTINED

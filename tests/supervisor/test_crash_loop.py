@@ -1,0 +1,72 @@
+"""Workers that die again and again."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import datetime
+from pathlib import Path
+
+import psutil
+
+from tests.kit.wait import wait_for
+from tests.supervisor.conftest import StandInFleet, StartStandIn, ask
+from tests.supervisor.test_restart import worker
+
+DEATHS = 5
+
+
+def doom(fleet: StandInFleet, slot: int) -> Path:
+    """From now on every worker of the slot fails at its birth, until the file is removed."""
+    file = Path(f"{fleet.file}.fail-{slot}")
+    file.touch()
+    fleet.kill_worker(slot)
+    return file
+
+
+def times(fleet: StandInFleet, event: str) -> list[float]:
+    """When that was logged."""
+    return [
+        datetime.fromisoformat(line.split()[0]).timestamp()
+        for line in fleet.read_log().splitlines()
+        if re.search(rf" {event}( |$)", line)
+    ]
+
+
+def test_quick_deaths_come_slower_and_slower_until_the_slot_is_given_up_for_a_while(
+    start_standin: StartStandIn,
+) -> None:
+    fleet = start_standin(workers=2)
+    doom(fleet, 1)
+    fleet.wait_log("error worker.quarantined slot=1 deaths=5 seconds=30")
+    ends = times(fleet, "worker.ended slot=1")
+    pauses = [after - before for before, after in zip(ends, ends[1:], strict=False)]
+    assert len(ends) == DEATHS
+    assert all(pause >= 0.1 * 2**number for number, pause in enumerate(pauses))
+    wait_for(lambda: "slot.adopted slot=1" in fleet.read_log(), "a neighbour accepts for it")
+    assert {ask(fleet.port)[0] for _ in range(40)} == {"0"}
+    row = worker(fleet, 1)
+    assert (row["state"], row["pid"], row["adopted_by"], row["restarts"]) == ("quarantined", 0, 0, DEATHS - 1)
+    assert (row["exit"]["code"], row["exit"]["signal"]) == (1, "")
+    assert row["exit"]["error"] == f"{fleet.file}: told to fail at boot"
+    assert fleet.http("GET", "/health/ready")[0] == 200
+    assert worker(fleet, 0)["restarts"] == 0
+
+
+def test_without_a_healthy_worker_readiness_is_red_and_the_master_idle(start_standin: StartStandIn) -> None:
+    fleet = start_standin(workers=1)
+    master = psutil.Process(fleet.process.pid)
+    file = doom(fleet, 0)
+    fleet.wait_log("worker.quarantined")
+    assert fleet.http("GET", "/health/ready")[0] == 503
+    assert fleet.log_contains("error fleet.down")
+    before, since = master.cpu_times(), time.monotonic()
+    wait_for(lambda: time.monotonic() > since + 1, "a second goes by")
+    after = master.cpu_times()
+    assert after.user + after.system - before.user - before.system <= 0.05
+    assert len(times(fleet, "worker.ended")) == DEATHS
+    file.unlink()
+    fleet.hup()  # who has mended it need not wait
+    wait_for(lambda: fleet.http("GET", "/health/ready")[0] == 200, "readiness is green")
+    fleet.wait_log("fleet.recovered")
+    assert ask(fleet.port)[0] == "0"
