@@ -3,6 +3,7 @@ from hyper_proxy.common.sockio cimport recv, send
 from hyper_proxy.common.gather cimport Gather
 from hyper_proxy.conn_pool.flights cimport Flights
 from hyper_proxy.conn_pool.hold cimport Hold
+from hyper_proxy.conn_pool.patience cimport Patience
 from hyper_proxy.conn_pool.replies cimport ReplyParser
 
 
@@ -19,13 +20,10 @@ cdef class Lane:
     cdef readonly bint private
     cdef readonly object dead
     cdef readonly Py_ssize_t max_pending_bytes
-    cdef double read_s
-    cdef double heard_at
+    cdef Patience patience
     cdef double queued_at
     cdef readonly bint leaving
     cdef bint fresh
-    cdef bint large
-    cdef Py_ssize_t taken
     cdef ReplyParser parser
     cdef list pending
     cdef list queue

@@ -21,7 +21,6 @@ import cython
 from gevent import get_hub, spawn
 
 from hyper_proxy.common.errors import BackendError
-from hyper_proxy.common.sockio import untaken
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.conn_pool.room import Room
 
@@ -31,6 +30,7 @@ if not cython.compiled:
     from hyper_proxy.common.sockio import recv, send
     from hyper_proxy.conn_pool.flights import Flights
     from hyper_proxy.conn_pool.hold import Hold
+    from hyper_proxy.conn_pool.patience import Patience
 
 if TYPE_CHECKING:
     from hyper_proxy.conn_pool.node import Greeting, Node
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 CLOSED = 0
 CONNECTING = 1
 READY = 2
-LARGE_BYTES = 65536  # sends above this take their time; smaller ones are not looked after
 TIMER_SLACK_S = 0.0005  # a timer may be so early
 CLOSE_CHECK_S = 0.02  # a lane that must go is looked at so often until it is idle
 COMPACT_AT = 4096  # answered entries kept at the front of `waiting` before they are cut off
@@ -61,7 +60,7 @@ class Lane:
         self.dead: BackendError | None = None
         self.state = CLOSED
         self.max_pending_bytes = node.max_pending_bytes
-        self.read_s = node.read_s
+        self.patience = Patience(node.read_s)
         self.pending: list = []
         self.pending_bytes = 0
         self.queue: list = []  # gather, position, gather, position ... of `pending`
@@ -77,8 +76,6 @@ class Lane:
         self.unsent_from = 0
         self.leaving = False
         self.fresh = False  # connected, and nothing answered yet
-        self.large = False  # a large request is under way
-        self.taken = 0  # of `bytes_out`, when it was last looked: what the server has taken from the kernel
         self.queued_at = 0.0  # when the first of `pending` came
         self.room = Room()
         self.scheduled = False
@@ -91,7 +88,6 @@ class Lane:
         self.writer: Any = None
         self.timer: Any = None
         self.parser = node.parser()
-        self.heard_at = 0.0
 
     @cython.ccall
     def submit(self, raw: bytes | bytearray, gather: Gather | None, position: cython.Py_ssize_t) -> None:
@@ -149,7 +145,7 @@ class Lane:
     def be_patient(self, patient: bool) -> None:
         """Wait for answers without end, or not; only while nothing is in flight."""
         self.patient = patient
-        self.read_s = 0.0 if patient else self.node.read_s
+        self.patience.read_s = 0.0 if patient else self.node.read_s
         if self.timer is not None:  # of the request before, under the deadline before
             self.timer.close()
             self.timer = None
@@ -212,8 +208,8 @@ class Lane:
     def _depart(self, data: bytes, count: cython.Py_ssize_t, at: cython.double) -> None:
         self.sent += count
         self.flights.depart(self.sent, at)
-        if self.read_s and self.timer is None:
-            self._start_timer(self.read_s)
+        if self.timer is None and self.patience.read_s:
+            self._start_timer(self.patience.read_s)
         self._send(data, 0)
 
     def _send(self, data: bytes, start: cython.Py_ssize_t) -> None:
@@ -225,9 +221,7 @@ class Lane:
         self.bytes_out += count
         self.pending_bytes -= count
         start += count
-        if count > LARGE_BYTES and not self.large:
-            self.large = True
-            self.taken = self.bytes_out - untaken(self.fd)
+        self.patience.say(count, self.bytes_out, self.fd)
         if start < len(data):
             if self.unsent is None:
                 self.writer.start(self._on_writable)
@@ -259,7 +253,7 @@ class Lane:
             self._lost("reset", "it closed the connection", True)
             return
         at: cython.double = now()
-        self.heard_at = at
+        self.patience.hear(len(data), at)
         self.bytes_in += len(data)
         try:
             replies: list = self.parser.feed(data)
@@ -276,6 +270,7 @@ class Lane:
         if self.fresh:
             self.node.proved()
         self.flights.arrive(self.answered, count, at)
+        self.patience.advance(at)
         self.deliver(replies)
         if self.fresh:
             self.fresh = False
@@ -304,7 +299,7 @@ class Lane:
         if self.head == len(waiting):
             waiting.clear()
             self.head = 0
-            self.large = False
+            self.patience.large = False
         elif self.head > COMPACT_AT:
             del waiting[: self.head]
             self.head = 0
@@ -349,8 +344,7 @@ class Lane:
         self.reader.start(self._on_readable)
         self.state = READY
         self.fresh = True
-        self.large = False
-        self.heard_at = now()
+        self.patience.begin(now())
         self._flush()
         if self.leaving:  # a request that began before its node was removed has opened it again
             self.close()
@@ -360,34 +354,28 @@ class Lane:
         self.timer.start(self._on_timer)
 
     def _on_timer(self) -> None:
-        """Silence is measured from the last byte heard or taken, or from the oldest open question: the later one."""
+        """The bound was reached when the timer was set; is it still?"""
         self.timer.close()
         self.timer = None
         if not self.flights.any():
             return
-        if self._silence_left() <= TIMER_SLACK_S:
+        if self._time_left() <= TIMER_SLACK_S:
             # Was it the worker itself that had no time? Then the answer is there by now.
             sock = self.sock
             self._on_readable()
             if self.sock is not sock or self.timer is not None or not self.flights.any():
                 return
-            if self.large and self._is_taking():
-                self.heard_at = now()
-        left: cython.double = self._silence_left()
+            self.patience.look(self.bytes_out, self.fd, now())
+        left: cython.double = self._time_left()
         if left <= TIMER_SLACK_S:
-            self._lost("timeout", f"no answer within {round(self.read_s * 1000)} ms", True)
+            self._lost("timeout", self.patience.fault(now()), True)
             return
         if self.unsent is not None and self.pending:
             left = min(left, self._expire())
         self._start_timer(left)
 
-    def _is_taking(self) -> bool:
-        """Has the server taken bytes since the last look? A large request is on its way longer than our call lasts."""
-        before, self.taken = self.taken, self.bytes_out - untaken(self.fd)
-        return self.taken > before
-
-    def _silence_left(self) -> float:
-        return max(self.flights.oldest(), self.heard_at) + self.read_s - now()
+    def _time_left(self) -> float:
+        return self.patience.left(self.flights.oldest(), now())
 
     def _expire(self) -> float:
         """The server is slow to read: what has waited for it too long is not sent. Seconds until the next look."""

@@ -40,12 +40,12 @@ def retire(snapshot: Snapshot) -> Snapshot:
 
 
 def imbalance(workers: Iterable[dict[str, Any]]) -> float:
-    """The connections of the fullest worker in proportion to those of the emptiest: 1.0 is even.
+    """Connections of the busiest worker, divided by the average: 1.0 is even.
 
-    The system spreads connections by a hash: below 2.0 is chance, and with few of them any number is.
+    The system spreads them by a hash: a little above 1.0 is chance, and with few connections any number is.
     """
     counts = [worker["connections"] for worker in workers if "connections" in worker]
-    return round(max(counts) / max(1, min(counts)), 2) if any(counts) else 1.0
+    return round(max(counts) * len(counts) / sum(counts), 2) if any(counts) else 1.0
 
 
 def histogram(parts: Iterable[Snapshot]) -> Snapshot:

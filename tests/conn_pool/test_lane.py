@@ -16,6 +16,7 @@ from hyper_proxy.conn_pool.node import Node
 from hyper_proxy.storage.redis import encode
 from tests.conn_pool.conftest import Pool, node_for, turn, until, value, wait
 from tests.kit.fakes import REDIS, FakeServer
+from tests.kit.fakes.server import Conversation
 
 KEYS = [f"key{number}" for number in range(50)]
 
@@ -246,6 +247,43 @@ def test_a_server_that_reads_slowly_is_not_silent(pool: Pool) -> None:
         assert late is not None
         wait(late)
         assert fault(late.slots[0]).kind == "queue"
+
+
+def test_a_server_that_answers_byte_by_byte_is_not_waited_for(pool: Pool, node: Node, fake: FakeServer) -> None:
+    """It is never silent for as long as the read deadline, and its whole answer would take ten times as long."""
+    lane = pool.open(node)
+    assert pool.get(lane, "warm") == [value("warm")]
+
+    def trickle(talk: Conversation, reply: bytes) -> None:
+        for byte in reply:
+            talk.stop.wait(0.1)
+            talk.send(bytes([byte]))
+
+    fake.behaviour = trickle
+    began = monotonic()
+    first, second = pool.get(lane, "a", "b")
+    assert monotonic() - began < 0.6
+    assert "its answer comes too slowly: " in str(fault(first))
+    assert fault(first).kind == fault(second).kind == "timeout"
+    fake.behave("good")
+    until(lambda: not node.is_backing_off, "the back-off ends")
+    assert pool.get(lane, "c") == [value("c")]
+
+
+def test_a_large_answer_over_a_slow_line_has_the_time_it_needs(pool: Pool, node: Node, fake: FakeServer) -> None:
+    lane = pool.open(node)
+    assert pool.get(lane, "warm") == [value("warm")]
+    large = b"$100000\r\n%b\r\n" % (b"x" * 100_000)
+
+    def steady(talk: Conversation, reply: bytes) -> None:
+        for start in range(0, len(large), 10_000):
+            talk.stop.wait(0.06)
+            talk.send(large[start : start + 10_000])
+
+    fake.behaviour = steady
+    began = monotonic()
+    assert pool.get(lane, "a") == [large]
+    assert monotonic() - began > 3 * node.read_s
 
 
 def test_a_busy_worker_does_not_take_its_own_silence_for_the_servers(pool: Pool, node: Node) -> None:
