@@ -25,9 +25,13 @@ class Events:
     def note(self, at: float, level: str, event: str, fields: dict[str, object]) -> None:
         """Takes one event of the log; `at` in seconds since 1970."""
         if level != "debug" and event not in _ROUTINE:
-            texts = {name: str(value)[:_LONGEST] for name, value in fields.items()}
+            texts = {name: _text(value)[:_LONGEST] for name, value in fields.items()}
             self._kept.append({"at": at, "level": level, "event": event, "fields": texts})
 
     def report(self) -> dict[str, Any]:
         """As JSON."""
         return {"events": list(self._kept)}
+
+
+def _text(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

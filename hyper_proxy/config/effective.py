@@ -22,13 +22,15 @@ MASKED = "***"
 
 @dataclass(frozen=True, slots=True)
 class Effective:
-    """One key. `line` is 0 when a default is in force; `default` is "" when the file must say the value."""
+    """One key. `line` is 0 when a default is in force; `default` is "" when the file must say the value; `takes` is
+    what a change takes: "a reload" of the workers that run, "new workers", which a reload starts, or "a restart"."""
 
     key: str
     value: str
     default: str
     line: int
     hot: bool
+    takes: str
     secret: bool
 
     def masked(self) -> Effective:
@@ -115,12 +117,18 @@ def _row(setting: Setting, part: _Part, lines: Mapping[str, int]) -> Effective:
         default = default.values[part.kind]
     return Effective(
         key=f"{part.name}.{setting.key}",
-        value=_text(part.get(setting.key), setting),
+        value=_text(_table(part.get(setting.key), default), setting),
         default="" if default is REQUIRED else _text(default, setting),
         line=lines.get(show_path((*part.path, setting.key)), 0),
         hot=setting.hot,
+        takes="a reload" if setting.hot else "a restart" if setting.restart else "new workers",
         secret=isinstance(setting.kind, Text) and setting.kind.secret,
     )
+
+
+def _table(value: object, default: object) -> object:
+    """A record has a table as pairs."""
+    return dict(value) if isinstance(default, dict) and isinstance(value, tuple) else value
 
 
 def _text(value: object, setting: Setting) -> str:

@@ -65,7 +65,7 @@ def latencies(points: Sequence[Point], now: float) -> Markup:
 def spark(points: Sequence[Point], now: float) -> Markup:
     """Requests and errors without axes, for a row of a table."""
     top = max([point.requests for point in points] + [point.trouble for point in points] + [1.0])
-    parts = []
+    parts = [f'<line class="grid" x1="0" x2="{SPARK_WIDTH}" y1="{SPARK_HEIGHT - 1}" y2="{SPARK_HEIGHT - 1}"/>']
     for run in _runs(points):
         line = " ".join(f"{_spark_x(point, now):.1f},{_spark_y(point.requests, top):.1f}" for point in run)
         parts.append(f'<polyline class="requests" points="{line}"/>')

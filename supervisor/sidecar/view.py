@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
 from supervisor.sidecar.health import readiness
 from supervisor.sidecar.history import History, Point
 from supervisor.sidecar.keys import big_keys, hot_keys, slow_requests
-from supervisor.sidecar.pains import pains
+from supervisor.sidecar.pains import BAD, pains
 from supervisor.sidecar.report import stats_report
 from supervisor.sidecar.sampler import sample_of
 from supervisor.sidecar.samples import FLEET, Owner, Pace, Sample
@@ -42,7 +41,8 @@ def build_view(
         "config": report["config"],
         "totals": _totals(report, history, now),
         "workers": [_worker(row, history, now) for row in report["workers"]],
-        "imbalance": imbalance([row.get("connections") for row in report["workers"]]),
+        "leaving": [_worker(row, history, now) for row in report["leaving"]],
+        "imbalance": report["imbalance"],
         "silent": report["silent"],
         "instances": [_instance(name, row, history, now) for name, row in report["instances"].items()],
         "nodes": _nodes(report, history, now),
@@ -50,11 +50,14 @@ def build_view(
         "hot_keys": hot_keys(answer, KEYS_SHOWN),
         "big_keys": big_keys(answer, KEYS_SHOWN),
         "events": _newest([*events["events"], *history.events()]),
-        "overrides": overrides_in_words(answer.get("overrides", {})),
+        "overrides": overrides_in_words(answer["overrides"]),
         "changes": config["changes"],
         "settings": config["settings"],
     }
-    view["pains"] = [asdict(pain) for pain in pains(view)]
+    found = pains(view)
+    view["pains"] = [asdict(pain) for pain in found]
+    if view["state"]["word"] == "serving" and any(pain.level == BAD for pain in found):
+        view["state"]["word"] = "serving, with errors"
     return view
 
 
@@ -66,22 +69,16 @@ def points_of(view: dict[str, Any], history: History) -> dict[Owner, list[Point]
     return {owner: history.points(owner) for owner in owners}
 
 
-def imbalance(connections: Iterable[int | None]) -> float:
-    """The connections of the busiest worker, divided by the average; 1 is even."""
-    counts = [count for count in connections if count is not None]
-    return max(counts) * len(counts) / sum(counts) if counts and sum(counts) else 1.0
-
-
 def overrides_in_words(overrides: dict[str, Any]) -> list[str]:
     """What operators have ordered, one sentence each."""
     found = []
-    if drained := overrides.get("drained"):
+    if drained := overrides["drained"]:
         found.append(f"out of rotation by order of {drained['who']}")
-    if level := overrides.get("log_level"):
+    if level := overrides["log_level"]:
         found.append(f"log level {level['level']} by order of {level['who']}")
     found += [
         f"server {row['node']} of instance {row['instance']}: {row['state']} by order of {row['who']}"
-        for row in overrides.get("nodes", [])
+        for row in overrides["nodes"]
     ]
     return found
 
@@ -130,6 +127,7 @@ def _nodes(report: dict[str, Any], history: History, now: Sample) -> list[dict[s
             "node": label,
             "since": history.since(("node", name, label)),
             "backing_off": node.get("backing_off", 0),
+            "out_of_service": node.get("out_of_service", 0),
             "state": _node_state(node),
             "in_flight": node.get("in_flight", 0),
             "queued": node.get("queued", 0),
@@ -144,6 +142,8 @@ def _nodes(report: dict[str, Any], history: History, now: Sample) -> list[dict[s
 
 
 def _node_state(node: dict[str, Any]) -> str:
+    if node.get("out_of_service"):
+        return "out of service"
     if node.get("backing_off"):
         return "out"
     return "up" if node.get("connections") else "idle"
