@@ -169,6 +169,7 @@ class Master:
         log.bind(role="master")
         self._inbox.install()
         self._loop.add(self._inbox.read_end, self._on_signals)
+        self._children.reap()  # strangers that ended before anybody listened, in a container
         gc.freeze()  # Keeps the collector of the children away from the pages they share with the master.
         try:
             self._fleet.start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,16 @@ class StandInFleet(Fleet):
     """A fleet of the stand-in, and the port of its first instance."""
 
     def __init__(
-        self, folder: Path, port: int, text: str, ready: bool = True, env: dict[str, str] | None = None
+        self,
+        folder: Path,
+        port: int,
+        text: str,
+        ready: bool = True,
+        env: dict[str, str] | None = None,
+        command: Sequence[str] = COMMAND,
     ) -> None:
         self.port = port
-        super().__init__(text, folder, ready=ready, command=COMMAND, env=env)
+        super().__init__(text, folder, ready=ready, command=command, env=env)
 
     def is_ready(self) -> bool:
         """Are all workers ready, not only enough of them?"""

@@ -21,6 +21,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from hyper_proxy.cli import main, serve
@@ -34,7 +35,8 @@ LINES = 20
 
 
 def enter_worker(birth: Birth, config: Config) -> int:
-    """Takes the place of the real one."""
+    """Takes the place of the real one; first writes down which modules the master has."""
+    Path(f"{config.path}.modules").write_text("\n".join(sys.modules))
     from gevent import monkey
 
     monkey.patch_all()

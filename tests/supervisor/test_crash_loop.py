@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 
 import psutil
@@ -40,7 +41,7 @@ def test_quick_deaths_come_slower_and_slower_until_the_slot_is_given_up_for_a_wh
     doom(fleet, 1)
     fleet.wait_log("error worker.quarantined slot=1 deaths=5 seconds=30")
     ends = times(fleet, "worker.ended slot=1")
-    pauses = [after - before for before, after in zip(ends, ends[1:], strict=False)]
+    pauses = [after - before for before, after in pairwise(ends)]
     assert len(ends) == DEATHS
     assert all(pause >= 0.1 * 2**number for number, pause in enumerate(pauses))
     wait_for(lambda: "slot.adopted slot=1" in fleet.read_log(), "a neighbour accepts for it")

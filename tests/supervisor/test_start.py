@@ -139,6 +139,10 @@ def test_the_master_is_tiny(start_standin: StartStandIn) -> None:
     loaded = Path(f"/proc/{master.pid}/maps").read_text()
     for foreign in ("gevent", "greenlet", "_ssl", "markupsafe"):
         assert foreign not in loaded, foreign
+    modules = {name.split(".")[0] for name in Path(f"{fleet.file}.modules").read_text().split()}
+    foreign = "gevent greenlet flask werkzeug ssl redis pymemcache prometheus_client asyncio multiprocessing"
+    assert modules & set(foreign.split()) == set()
+    assert "supervisor" in modules
     workers = [psutil.Process(pid) for pid in fleet.worker_pids()]
     assert all("gevent" in Path(f"/proc/{worker.pid}/maps").read_text() for worker in workers)
 
