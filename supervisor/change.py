@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 
 from hyper_proxy.config.model import Config, Instance
 
@@ -40,6 +41,10 @@ COLD: tuple[ColdSetting, ...] = (
         lambda config: config.pidfile,
         lambda config: config.pidfile,
         "the lock of the running master is on that file",
+    ),
+    *(
+        ColdSetting(("proxy", key), attrgetter(key), attrgetter(key), "the master has given up the right to change it")
+        for key in ("user", "group")
     ),
 )
 

@@ -16,6 +16,7 @@ import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hyper_proxy.common import log
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.config.model import Config, Listen
 from supervisor.steering import release, steer
@@ -61,8 +62,11 @@ class Listener:
         """Closes the master's descriptors and removes the path of a unix socket, if it is still this socket's."""
         for sock in self.sockets:
             sock.close()
-        if self.listen.path and _inode(self.listen.path) == self.inode:
-            os.unlink(self.listen.path)
+        try:
+            if self.listen.path and _inode(self.listen.path) == self.inode:
+                os.unlink(self.listen.path)
+        except PermissionError as error:  # the folder is not ours any more; the next start replaces a dead socket
+            log.warning("listener.not_removed", error=error)
 
     def resized(self, slots: int, where: str) -> Listener:
         """The same address for another number of slots: fewer sockets, or more that are bound and do not listen yet.

@@ -223,3 +223,5 @@ class Config:
         """The instance of that name, None when there is none."""
         return next((instance for instance in self.instances if instance.name == name), None)
     format: str = "text"
+    user: str = ""
+    group: str = ""

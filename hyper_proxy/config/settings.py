@@ -102,6 +102,7 @@ _MS = Integer(1, HOUR_MS)
 _LISTEN = Strings(listen_item, '"host:port" or "unix:/path"')
 _SERVERS = Strings(
     str, '"host:port[:weight][ alias]" or "unix:/path[:weight][ alias]"; for sqlite one "path/of/file.db"'
+_ACCOUNT = Text(r"(?:[A-Za-z_][A-Za-z0-9_.-]{0,31})?", "a name of the system's accounts, or ''")
 )
 _HASH = Known(hash_fault, 'string: a name of docs/hashing.md, or "" for the default of the distribution')
 _DISTRIBUTION = Known(distribution_fault, "string: a name of docs/hashing.md")
@@ -133,6 +134,12 @@ SETTINGS: tuple[Setting, ...] = (
             "where the sidecar listens; whoever reaches it can read statistics, slow log and names of keys"),
     Setting("admin", "token", _SECRET, "",
             "what every POST must give as Authorization: Bearer TOKEN; empty: POST is accepted from this machine only"),
+    Setting("proxy", "user", _ACCOUNT, "",
+            "whom the fleet becomes when its ports are bound, which takes a start as root; empty: whoever starts it",
+            hot=False, restart=True),
+    Setting("proxy", "group", _ACCOUNT, "",
+            "the first group of that user; empty: the user's own. Its other groups come along",
+            hot=False, restart=True),
 
     Setting("log", "file", FilePath(), "",
             'the log file; "" is standard error, which suits the journal of systemd and containers'),
