@@ -43,6 +43,11 @@ class Exit:
         name = signal_name(self.status)
         return f"signal {name}" if name and self.error else explain_exit(self.status)
 
+    @property
+    def text(self) -> str:
+        """In one line, with the error if there is one."""
+        return f"{self.cause}: {self.error.splitlines()[0]}" if self.error and self.status is not None else self.cause
+
     def report(self) -> dict[str, Any]:
         """As /stats shows it: `code` is null after a signal or a failed fork, `signal` is "" after an exit."""
         name = "" if self.status is None else signal_name(self.status)

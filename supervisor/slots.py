@@ -76,8 +76,8 @@ class Slot:
 
     @property
     def last_exit(self) -> str:
-        """How the slot's last worker has ended, in words; "" when none has."""
-        return self.exit.cause if self.exit else ""
+        """How the slot's last worker has ended, and why, in words; "" when none has."""
+        return self.exit.text if self.exit else ""
 
     def successor(self, cell: Cell) -> Slot:
         """A record without a worker for the same place, with the place's history; this one stays with its worker."""

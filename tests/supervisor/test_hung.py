@@ -49,7 +49,7 @@ def test_a_worker_that_spins_shows_where_and_is_replaced(start_standin: StartSta
     assert f'worker.hung slot=0 worker={pid} why="no sign of life for 1 s"' in fleet.read_log()
     assert "Fatal Python error: Aborted" in fleet.read_log()
     assert "in go_round_for_ever" in fleet.read_log()
-    assert worker(fleet)["last_exit"] == "signal ABRT"
+    assert worker(fleet)["last_exit"] == "signal ABRT: no sign of life for 1 s"
     end = worker(fleet)["exit"]
     assert (end["signal"], end["code"], end["error"]) == ("ABRT", None, "no sign of life for 1 s")
     assert end["uptime_s"] > HANG_S
@@ -69,7 +69,7 @@ def test_a_stopped_worker_is_replaced_and_its_queue_is_served_by_a_neighbour(
     assert len(answers) == 60
     assert fleet.log_contains("slot.adopted slot=0 state=hung by=1")
     wait_for(lambda: worker(fleet)["restarts"] == 1, "it is replaced")
-    assert worker(fleet)["last_exit"] == "signal KILL"
+    assert worker(fleet)["last_exit"] == "signal KILL: no sign of life for 1 s"
     fleet.wait_log("slot.given_back slot=0 by=1")
     client_of(fleet, connect, 0)
     fleet.kill_worker(1)  # it must not take a queue of slot 0 with it

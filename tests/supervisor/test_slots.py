@@ -40,7 +40,7 @@ def test_a_healthy_life_makes_the_pause_short_again() -> None:
     assert slot.note_death(Exit(9, "it hangs", 61.0)) == 0.1
     assert slot.state is SlotState.WAITING
     assert not slot.live
-    assert (slot.births, slot.restarts, slot.last_exit) == (3, 2, "signal KILL")
+    assert (slot.births, slot.restarts, slot.last_exit) == (3, 2, "signal KILL: it hangs")
     pipe.close()
     theirs.close()
     loop.close()

@@ -12,7 +12,7 @@ from hyper_proxy.config.load import load_text
 from hyper_proxy.config.model import Config
 from supervisor import verdict
 from supervisor.change import cold_changes, summary
-from supervisor.exits import explain_exit
+from supervisor.exits import Exit, explain_exit
 from supervisor.signals import SIGNALS
 from tests.supervisor.conftest import config_text
 
@@ -61,6 +61,20 @@ def test_the_number_of_workers_is_cold_only_if_it_differs() -> None:
 )
 def test_exits_are_put_in_words(status: int, words: str) -> None:
     assert explain_exit(status) == words
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (Exit(1 << 8, "", 1.0), "exit code 1"),
+        (Exit(1 << 8, "no such server\nmore", 1.0), "exit code 1: no such server"),
+        (Exit(9, "it hangs", 1.0), "signal KILL: it hangs"),
+        (Exit(9, "", 1.0), "signal KILL (possibly out of memory)"),
+        (Exit(None, "Cannot allocate memory", 0.0), "fork: Cannot allocate memory"),
+    ],
+)
+def test_the_end_of_a_worker_is_one_line(end: Exit, words: str) -> None:
+    assert end.text == words
 
 
 def test_every_signal_has_one_row() -> None:
