@@ -10,10 +10,10 @@ signal handler or in `__del__`.
 from __future__ import annotations
 
 import os
-import select
 import stat
 import time
 from collections.abc import Callable
+from select import PIPE_BUF, POLLOUT, poll  # by name: those of the system, also where gevent replaces them later
 from typing import Protocol
 
 from hyper_proxy.common.log_lines import FORMS, Fields
@@ -52,10 +52,10 @@ class LogFile:
         is room for PIPE_BUF bytes. Of a regular file nobody can say so."""
         if stat.S_ISREG(os.fstat(self.fd).st_mode):
             return self.write(line)
-        poll = select.poll()
-        poll.register(self.fd, select.POLLOUT)
-        for start in range(0, len(line), select.PIPE_BUF):
-            if not poll.poll(0) or not self.write(line[start : start + select.PIPE_BUF]):
+        room = poll()
+        room.register(self.fd, POLLOUT)
+        for start in range(0, len(line), PIPE_BUF):
+            if not room.poll(0) or not self.write(line[start : start + PIPE_BUF]):
                 self._cut = self._cut or start > 0
                 return False
         return True
