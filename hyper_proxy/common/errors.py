@@ -35,8 +35,9 @@ class BackendError(HyperProxyError):
     kind: refused (no connection), backoff (not tried: it just failed), queue (waited too long before it could be sent),
     timeout (sent, no answer in time), reset (connection lost), protocol (answered nonsense), dns,
     drained, maintenance (an operator has taken it out of service), busy (too much is pending), exhausted (no descriptor
-    for a connection), closed (the proxy itself has ended the connection or the storage), internal; of a file also locked, full, broken, unwritable, size, io; of a SQL
-    server also these and login (it refused the user), schema (the table is not as configured), value (it refused one).
+    for a connection), closed (the proxy itself has ended the connection or the storage), internal; of a file also
+    locked, full, broken, unwritable, size, io; of a SQL server also these and login (it refused the user), schema (the
+    table is not as configured), value (it refused one).
     """
 
     def __init__(self, instance: str, node: str, kind: str, detail: str) -> None:

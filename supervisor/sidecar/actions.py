@@ -66,8 +66,8 @@ ACTIONS: tuple[Page, ...] = (
     Page("POST", "/log-level", _order("log_level", "level"),
          "`level` holds instead of the configured one, over reloads too; an empty one ends that"),
     Page("POST", "/overrides/clear", _order("clear_overrides"), "take back all of drain, node and log-level"),
-    Page("POST", "/disconnect", _disconnect, "end the connections of client `address`: HOST:PORT, or HOST for all of it;"
-         " `worker`, for one of a unix socket"),
+    Page("POST", "/disconnect", _disconnect,
+         "end the connections of client `address`: HOST:PORT, or HOST for all; `worker`, for one of a unix socket"),
     Page("POST", "/reopen-logs", _order("reopen_logs"), "open the log files anew: what USR1 does"),
     Page("POST", "/stop", _stop, "what TERM does: stop accepting, let requests finish, end; `fast`: what INT does"),
 )  # fmt: skip

@@ -94,6 +94,7 @@ READING: tuple[Page, ...] = (
     Page("GET", "/listeners", _question("listeners"), "where clients connect, and how many wait to be accepted"),
     Page("GET", "/overrides", _question("overrides"), "what operators have ordered, and who; reloads do not touch it"),
     Page("GET", "/stack", _stack, "what the greenlets of `worker` do just now, as text: for who looks for a fault"),
+    Page("GET", "/events", _question("events"), "the last events of the master's log: reloads, deaths, orders"),
     Page("GET", "/health", _ready, "the same as /health/ready"),
     Page("GET", "/health/live", _live, "200 while the master answers"),
     Page("GET", "/health/ready", _ready, "200 while clients are served and the fleet is not stopping, else 503"),

@@ -256,7 +256,7 @@ def test_the_log_level_of_an_operator_holds_until_it_is_taken_back(start_shop: S
 class Plain:
     """A client that does not connect a second time by itself."""
 
-    def __init__(self, family: int, address: object) -> None:
+    def __init__(self, family: int, address: str | tuple[str, int]) -> None:
         self.sock = socket.socket(family)
         self.sock.settimeout(10)
         self.sock.connect(address)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hyper_proxy.cli.ctl import ORDERS
+from hyper_proxy.cli.ctl_orders import ORDERS, usage
 from supervisor.sidecar.app import PAGES
 from supervisor.signals import IGNORE, SIGNALS
 from tests.kit.fleet import ROOT
@@ -13,7 +13,7 @@ TEXT = (ROOT / "docs" / "operations.md").read_text()
 ROWS = [
     *(f"| {row.number.name.removeprefix('SIG')} | {row.help} |" for row in SIGNALS),
     *(f"| {page.method} {page.path} | {page.help} |" for page in PAGES),
-    *(f"| {verb} | {order.help} |" for verb, order in ORDERS.items()),
+    *(f"| {usage(verb)} | {order.help} |" for verb, order in ORDERS.items()),
 ]
 
 

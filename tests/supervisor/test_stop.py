@@ -68,18 +68,17 @@ def test_int_and_quit_are_fast_even_when_a_worker_hangs(start_standin: StartStan
     assert time.monotonic() - started < 2.0
 
 
-@pytest.mark.parametrize(("path", "state"), [("/drain", "draining"), ("/stop", "stopping")])
-def test_the_sidecar_passes_the_end_on(start_standin: StartStandIn, path: str, state: str) -> None:
+@pytest.mark.parametrize(("fast", "state"), [(False, "draining"), (True, "stopping")])
+def test_the_sidecar_passes_the_end_on(start_standin: StartStandIn, fast: bool, state: str) -> None:
     fleet = start_standin(workers=1)
-    status, body = fleet.http("POST", path)
-    assert status == 200
-    assert f'"state":"{state}"'.encode() in body
+    status, answer = fleet.post("/stop", {"fast": fast})
+    assert (status, answer["master"]["state"]) == (200, state)
     assert fleet.process.wait(5) == 0
 
 
 def test_ctl_says_which_fleet_it_has_stopped(start_standin: StartStandIn) -> None:
     fleet = start_standin(workers=1)
-    done = ctl(fleet, "stop")
+    done = ctl(fleet, "stop", "fast")
     assert done.returncode == 0
     assert done.stdout == "the fleet is stopping\n"
     assert done.stderr == f"fleet of {fleet.file} (master {fleet.process.pid}), at 127.0.0.1:{fleet.admin_port}\n"
@@ -98,7 +97,7 @@ def test_a_reload_while_the_fleet_stops_is_refused(
     fleet = start_standin(workers=1, drain=5)
     busy = connect(fleet)
     busy.send(f"wait {tmp_path / 'now'}")
-    assert ctl(fleet, "drain").returncode == 0
+    assert ctl(fleet, "stop").returncode == 0
     done = ctl(fleet, "reload")
     assert (done.returncode, "the fleet is stopping" in done.stderr) == (1, True)
     (tmp_path / "now").touch()

@@ -1,0 +1,141 @@
+"""The sidecar of a running fleet, as the command line asks it: which fleet, with what token, one request at a time."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import http.client
+import json
+import os
+import socket
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from hyper_proxy.common.errors import HyperProxyError
+from hyper_proxy.config.addresses import read_listen
+from hyper_proxy.config.load import read_text
+
+DEFAULT_ADMIN = "127.0.0.1:22122"
+# Longer than the sidecar's own patience with a reload, so that its answer is what ends the wait.
+TIMEOUT_S = 65.0
+TOKEN_VARIABLE = "HYPER_PROXY_TOKEN"
+
+Answer = dict[str, Any]
+
+
+class Unreachable(HyperProxyError):
+    """The sidecar can't be asked."""
+
+    kind = "unreachable"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """[-c FILE | --admin ADDRESS]"""
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("-c", "--config", metavar="FILE", help="the fleet of this file, at its [admin] listen; no other")
+    which.add_argument(
+        "--admin", metavar="ADDRESS", help=f"whichever fleet answers there: HOST:PORT or unix:PATH ({DEFAULT_ADMIN})"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Admin:
+    """The address of a sidecar, the token for orders, and the file of the fleet that must answer there ("": any)."""
+
+    address: str
+    token: str = ""
+    file: str = ""
+
+    def ask(self, method: str, path: str, fields: Mapping[str, object] | None = None) -> tuple[int, Answer]:
+        """Status and JSON body of one request; the fields go into the query of a GET, else into the body.
+
+        Raises Unreachable.
+        """
+        headers = {"User-Agent": f"hyper-proxy ctl ({_user()})"}
+        body = None
+        if method == "GET":
+            path += f"?{urlencode(fields)}" if fields else ""
+        else:
+            body = json.dumps(fields or {})
+            headers["Content-Type"] = "application/json"
+            if self.token:
+                headers["Authorization"] = f"Bearer {self.token}"
+        connection = _connection(self.address)
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            answer: Answer = json.loads(response.read())
+        except PermissionError as error:
+            raise Unreachable(f"{self.address}: {error.strerror}: be the user of the fleet, or root") from error
+        except (ConnectionRefusedError, FileNotFoundError) as error:
+            raise Unreachable(f"no fleet answers on {self.address} ([admin] listen): {error.strerror}") from error
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise Unreachable(f"the fleet does not answer on {self.address} ([admin] listen): {error}") from error
+        finally:
+            connection.close()
+        return response.status, answer
+
+    def expect_fleet(self) -> None:
+        """Raises Unreachable when the fleet of another file answers."""
+        if not self.file:
+            return
+        answer = self.ask("GET", "/health/live")[1]
+        if "fleet" not in answer:
+            raise Unreachable(f"{self.address}: {answer.get('error', answer)}")
+        fleet = answer["fleet"]
+        if os.path.realpath(fleet["file"]) != os.path.realpath(self.file):
+            other = f"the fleet of {fleet_name(fleet)} answers there"
+            raise Unreachable(f"{self.address} is [admin] listen of {self.file}, but {other}")
+
+
+def find_admin(arguments: argparse.Namespace) -> Admin:
+    """The sidecar that the arguments name.
+
+    Of a file only its [admin] is read, whatever else is wrong with it: to hear that is what a reload may be for. Raises
+    ConfigError when the file can't be read, Unreachable when it names no address.
+    """
+    token = os.environ.get(TOKEN_VARIABLE, "")
+    if arguments.config is None:
+        return Admin(arguments.admin or DEFAULT_ADMIN, token)
+    path = arguments.config
+    try:
+        table = tomllib.loads(read_text(path)).get("admin", {})
+        address = read_listen(table.get("listen", DEFAULT_ADMIN)).address
+        return Admin(address, token or str(table.get("token", "")), path)
+    except (ValueError, AttributeError, RecursionError) as error:  # no toml, no address; no table, no string
+        raise Unreachable(f"{path}: [admin] listen can't be read: {error}; use --admin HOST:PORT") from error
+
+
+def fleet_name(fleet: Mapping[str, Any]) -> str:
+    """Which fleet has answered, in words."""
+    return f"{fleet['file'] or 'the embedded default'} (master {fleet['master']})"
+
+
+def _user() -> str:
+    """Who asks, for the fleet's log: what the system calls this user, in letters that fit into a header."""
+    try:
+        return getpass.getuser().encode("ascii", "replace").decode()
+    except (KeyError, OSError):  # a container may have no name for it
+        return f"uid {os.getuid()}"
+
+
+def _connection(address: str) -> http.client.HTTPConnection:
+    if address.startswith("unix:"):
+        return _UnixConnection(address.removeprefix("unix:"))
+    return http.client.HTTPConnection(address, timeout=TIMEOUT_S)
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    """HTTP over a unix socket."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost", timeout=TIMEOUT_S)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)

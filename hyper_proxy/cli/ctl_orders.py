@@ -1,0 +1,103 @@
+"""The verbs of `hyper-proxy ctl`: each is one request to the sidecar, and one row here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from hyper_proxy.cli import ctl_show as show
+from hyper_proxy.cli.admin import Answer
+from hyper_proxy.config.notes import suggest
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A verb: the request it is, what of the answer it prints, and its line of help.
+
+    `arguments` are the words after the verb, fields of the request in lower case; those in brackets may be left out.
+    `fixed` are further fields.
+    """
+
+    method: str
+    path: str
+    show: Callable[[Answer], str]
+    help: str
+    arguments: tuple[str, ...] = ()
+    fixed: dict[str, str] = field(default_factory=dict)
+
+
+ORDERS: dict[str, Order] = {
+    "health": Order("GET", "/health/ready", show.readiness, "may clients be sent here? 0 yes, 1 no and why"),
+    "wait-ready": Order("GET", "/health/ready", show.readiness, "the same, when it is true; at most --timeout seconds"),
+    "show stats": Order("GET", "/stats", show.pretty, "counters and state, as JSON", ("[INSTANCE]", "[NODE]")),
+    "show workers": Order("GET", "/stats", show.workers, "one line for each worker"),
+    "show instances": Order("GET", "/stats", show.instances, "one line for each instance", ("[INSTANCE]",)),
+    "show nodes": Order("GET", "/stats", show.nodes, "one line for each server", ("[INSTANCE]",)),
+    "show memory": Order("GET", "/stats", show.memory, "what each worker holds"),
+    "show version": Order("GET", "/stats", show.version, "of the fleet and of this command"),
+    "show clients": Order("GET", "/clients", show.clients, "who is connected, the longest first", ("[INSTANCE]",)),
+    "show listeners": Order("GET", "/listeners", show.listeners, "addresses, and who waits to be accepted"),
+    "show config": Order("GET", "/config", show.pretty, "the configuration in force, as JSON, passwords masked"),
+    "show settings": Order("GET", "/config", show.settings, "the same key by key: value, line, hot or restart"),
+    "show overrides": Order("GET", "/overrides", show.overrides, "what operators have ordered, and who"),
+    "show events": Order("GET", "/events", show.events, "the last reloads, deaths and orders"),
+    "show slowlog": Order("GET", "/slowlog", show.slowlog, "slow requests, newest first"),
+    "show hotkeys": Order("GET", "/hotkeys", show.keys, "the keys asked for most, sampled"),
+    "show bigkeys": Order("GET", "/bigkeys", show.keys, "the keys of the largest values, sampled"),
+    "show stack": Order("GET", "/stack", show.stacks, "what greenlets do just now; --worker N"),
+    "reload": Order("POST", "/reload", show.verdict, "reload; waits for the verdict, 0 when the new one serves"),
+    "drain": Order("POST", "/drain", show.summary, "out of rotation: health says 503, clients are served"),
+    "undrain": Order("POST", "/undrain", show.summary, "take it back"),
+    "node drain": Order(
+        "POST", "/node", show.summary, "its keys fail at once, what is under way finishes", ("INSTANCE", "NODE"),
+        {"state": "drain"},
+    ),
+    "node maintenance": Order(
+        "POST", "/node", show.summary, "the same, and what is under way is cut", ("INSTANCE", "NODE"),
+        {"state": "maintenance"},
+    ),
+    "node ready": Order(
+        "POST", "/node", show.summary, "back into service", ("INSTANCE", "NODE"), {"state": "ready"},
+    ),
+    "log-level": Order(
+        "POST", "/log-level", show.summary, "instead of the configured one; without LEVEL: no more", ("[LEVEL]",)
+    ),
+    "overrides clear": Order("POST", "/overrides/clear", show.summary, "take back all of drain, node and log-level"),
+    "disconnect": Order(
+        "POST", "/disconnect", show.summary, "end a client's connection: HOST:PORT, or HOST for many", ("ADDRESS",)
+    ),
+    "reopen-logs": Order("POST", "/reopen-logs", show.summary, "open the log files anew: what USR1 does"),
+    "stop": Order("POST", "/stop", show.summary, "stop accepting, let requests finish, end: what TERM does"),
+    "stop fast": Order("POST", "/stop", show.summary, "end within two seconds: what INT does", (), {"fast": "yes"}),
+}  # fmt: skip
+
+
+def usage(name: str) -> str:
+    """The verb and its arguments."""
+    return " ".join([name, *ORDERS[name].arguments])
+
+
+class Misused(Exception):
+    """Words that are no verb, or not enough of them; the text is for the user."""
+
+
+def read_words(words: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """The verb that these words are, and its fields. Raises Misused."""
+    for count in (2, 1):
+        name = " ".join(words[:count])
+        if len(words) >= count and name in ORDERS:
+            return name, _fields(name, words[count:])
+    said = " ".join(words)
+    starts = [name for name in ORDERS if name.split()[0] == words[0]]
+    if starts:
+        raise Misused(f"'{words[0]}' goes on: {', '.join(map(usage, starts))}")
+    raise Misused(f"there is no verb '{said}'{suggest(said, ORDERS) or suggest(words[0], ORDERS)}: {', '.join(ORDERS)}")
+
+
+def _fields(name: str, words: Sequence[str]) -> dict[str, str]:
+    wanted = ORDERS[name].arguments
+    needed = [argument for argument in wanted if not argument.startswith("[")]
+    if not len(needed) <= len(words) <= len(wanted):
+        raise Misused(f"usage: hyper-proxy ctl {usage(name)}")
+    given = {argument.strip("[]").lower(): word for argument, word in zip(wanted, words, strict=False)}
+    return given | ORDERS[name].fixed

@@ -1,0 +1,252 @@
+"""The sidecar's answers as text for people: one function for each kind of answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from hyper_proxy import __version__
+from hyper_proxy.stats.merge import histogram
+
+Answer = dict[str, Any]
+Row = Sequence[object]
+
+
+def table(head: Row, rows: Iterable[Row]) -> str:
+    """Columns as wide as they must be; numbers to the right."""
+    cells = [[_cell(value) for value in row] for row in (head, *rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
+    right = [all(_is_number(row[column]) for row in cells[1:]) for column in range(len(head))]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if to_right else cell.ljust(width)
+            for cell, width, to_right in zip(row, widths, right, strict=True)
+        ).rstrip()
+        for row in cells
+    )
+
+
+def _cell(value: object) -> str:
+    if value is None or value == "":
+        return "-"
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
+
+
+def _is_number(cell: str) -> bool:
+    return cell == "-" or cell.rstrip("KMGTs%").replace(".", "", 1).isdecimal()
+
+
+def size(count: float | None) -> str:
+    """Bytes in few characters."""
+    if count is None:
+        return ""
+    for unit in ("", "K", "M", "G"):
+        if abs(count) < 1024:
+            return f"{count:.1f}{unit}" if unit and count < 10 else f"{count:.0f}{unit}"
+        count /= 1024
+    return f"{count:.1f}T"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds in few characters: 41s, 12m, 5h, 9d."""
+    if seconds is None:
+        return ""
+    for limit, unit, divisor in ((120, "s", 1), (7200, "m", 60), (172_800, "h", 3600)):
+        if seconds < limit:
+            return f"{seconds / divisor:.0f}{unit}"
+    return f"{seconds / 86_400:.0f}d"
+
+
+def moment(at: float) -> str:
+    """Seconds since 1970 as in the log: UTC."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def pretty(answer: Answer) -> str:
+    """JSON for people."""
+    return json.dumps(answer, indent=2)
+
+
+def verdict(answer: Answer) -> str:
+    """What became of a reload."""
+    if answer["ok"]:
+        lines = [f"reloaded: generation {answer['generation']}, {answer['summary']}"]
+    else:
+        lines = [f"refused, generation {answer['generation']} goes on serving:", answer["error"]]
+    return "\n".join([*lines, *answer["warnings"]])
+
+
+def summary(answer: Answer) -> str:
+    """What an order came to."""
+    return str(answer["summary"])
+
+
+def readiness(answer: Answer) -> str:
+    """Ready, or why not."""
+    return "ready" if answer["ready"] else "\n".join(["not ready:", *answer["reasons"]])
+
+
+WORKER_HEAD = (
+    "slot", "pid", "generation", "state", "uptime", "restarts", "clients", "cpu_s", "memory", "lag_ms", "last_exit",
+)  # fmt: skip
+
+
+def workers(answer: Answer) -> str:
+    """One line for each slot, then the workers of older generations."""
+    text = table(WORKER_HEAD, map(_worker, answer["workers"]))
+    if answer.get("leaving"):
+        text += "\n\nof older generations:\n" + table(WORKER_HEAD, map(_worker, answer["leaving"]))
+    return text
+
+
+def _worker(row: Answer) -> Row:
+    return (
+        row["slot"], row["pid"] or None, row["generation"], row["state"], duration(row["uptime_s"]), row["restarts"],
+        row.get("connections"), row.get("cpu_s"), size(row.get("rss_bytes")), round(row["loop_lag_s"] * 1000, 1),
+        row["last_exit"],
+    )  # fmt: skip
+
+
+def memory(answer: Answer) -> str:
+    """What each worker holds, and all of them."""
+    rows = [row for row in (*answer["workers"], *answer.get("leaving", [])) if "rss_bytes" in row]
+    lines = [(row["slot"], row["pid"], size(row["rss_bytes"]), row.get("connections")) for row in rows]
+    total = ("all", None, size(sum(row["rss_bytes"] for row in rows)), sum(row.get("connections", 0) for row in rows))
+    return table(("slot", "pid", "memory", "clients"), [*lines, total])
+
+
+def instances(answer: Answer) -> str:
+    """One line for each instance: counters since the fleet began."""
+    head = ("instance", "clients", "in_flight", "requests", "errors", "p50_us", "p99_us", "in", "out", "nodes")
+    rows = []
+    for name, row in answer["instances"].items():
+        latency = histogram(row["latency_us"].values()) if "latency_us" in row else {"p50": None, "p99": None}
+        requests, errors = sum(row.get("requests", {}).values()), sum(row.get("errors", {}).values())
+        rows.append(
+            (
+                name, row.get("clients"), row.get("in_flight"), requests, errors, latency["p50"], latency["p99"],
+                size(row.get("bytes_in", 0)), size(row.get("bytes_out", 0)), len(row.get("nodes", {})),
+            )
+        )  # fmt: skip
+    return table(head, rows)
+
+
+def nodes(answer: Answer) -> str:
+    """One line for each server: its state, and counters since the fleet began."""
+    head = (
+        "instance", "node", "state", "connections", "in_flight", "queued", "requests", "errors", "p50_us", "p99_us",
+    )  # fmt: skip
+    states = node_states(answer)
+    return table(
+        head,
+        [
+            (
+                name, label, states[name, label], row["connections"], row["in_flight"], row["queued"], row["requests"],
+                sum(row["errors"].values()), row["latency_us"].get("p50"), row["latency_us"].get("p99"),
+            )
+            for name, instance in answer["instances"].items()
+            for label, row in instance.get("nodes", {}).items()
+        ],
+    )  # fmt: skip
+
+
+def node_states(report: Answer) -> dict[tuple[str, str], str]:
+    """In a word, by instance and label: what an operator has ordered, or "down" when a worker does not try it."""
+    ordered = {(row["instance"], row["node"]): row["state"] for row in report["overrides"]["nodes"]}
+    return {
+        (name, label): ordered.get((name, label)) or ("down" if row["backing_off"] else "up")
+        for name, instance in report["instances"].items()
+        for label, row in instance.get("nodes", {}).items()
+    }
+
+
+def clients(answer: Answer) -> str:
+    """Who is connected."""
+    head = ("worker", "address", "instance", "listener", "age", "state", "in", "out")
+    rows = [
+        (
+            row["worker"], row["address"], row["instance"], row["listener"], duration(row["age_s"]),
+            "idle" if row["idle"] else "waits", size(row["bytes_in"]), size(row["bytes_out"]),
+        )
+        for row in answer["clients"]
+    ]  # fmt: skip
+    shown = f"\n{len(rows)} of {answer['total']}; --limit N shows more" if len(rows) < answer["total"] else ""
+    return table(head, rows) + shown
+
+
+def listeners(answer: Answer) -> str:
+    """Where clients connect."""
+    head = ("instance", "protocol", "address", "worker", "queued", "backlog")
+    rows = [[row[name] if row[name] is not None else "all" for name in head[:4]] for row in answer["listeners"]]
+    queues = [[row["queued"], row["backlog"]] for row in answer["listeners"]]
+    return table(head, [[*row, *queue] for row, queue in zip(rows, queues, strict=True)])
+
+
+def overrides(answer: Answer) -> str:
+    """What operators have ordered, and who."""
+    found = answer["overrides"]
+    rows: list[Row] = []
+    if found["drained"]:
+        rows.append(("drained", "", found["drained"]["who"], moment(found["drained"]["at"])))
+    if found["log_level"]:
+        level = found["log_level"]
+        rows.append(("log-level", level["level"], level["who"], moment(level["at"])))
+    rows += [
+        (f"node {row['state']}", f"{row['instance']} {row['node']}", row["who"], moment(row["at"]))
+        for row in found["nodes"]
+    ]
+    return table(("order", "of", "by", "at"), rows) if rows else "none: the configuration holds"
+
+
+def settings(answer: Answer) -> str:
+    """Every key with its value, where it comes from, and whether a reload changes it."""
+    rows = [
+        (
+            row["key"], row["value"], f"line {row['line']}" if row["line"] else "default",
+            "hot" if row["hot"] else "restart",
+        )
+        for row in answer["settings"]
+    ]  # fmt: skip
+    return table(("key", "value", "from", "change"), rows)
+
+
+def events(answer: Answer) -> str:
+    """The last events, as lines of the log."""
+    return "\n".join(
+        f"{moment(row['at'])} {row['level']} {row['event']} " + _pairs(row["fields"]) for row in answer["events"]
+    )
+
+
+def slowlog(answer: Answer) -> str:
+    """Slow requests, newest first."""
+    lines = [f"{moment(row['at'])} " + _pairs({k: v for k, v in row.items() if k != "at"}) for row in answer["slowlog"]]
+    return "\n".join(lines) or "no request was slow"
+
+
+def _pairs(fields: Answer) -> str:
+    return " ".join(f"{name}={_plain(value)}" for name, value in fields.items())
+
+
+def _plain(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if text and " " not in text else json.dumps(text)
+
+
+def keys(answer: Answer) -> str:
+    """Notable keys, by instance."""
+    ((what, found),) = answer.items()
+    rows = [(name, count, key) for name, pairs in found.items() for key, count in pairs]
+    unit = {"hot_keys": "requests (sampled)", "big_keys": "bytes"}[what]
+    return table(("instance", unit, "key"), rows) if rows else "none seen"
+
+
+def stacks(answer: Answer) -> str:
+    """What greenlets do."""
+    return "\n\n".join(f"worker {row['worker']} (pid {row['pid']})\n{row['text']}" for row in answer["stacks"])
+
+
+def version(answer: Answer) -> str:
+    """Of the fleet and of this command: after an upgrade they may differ."""
+    return f"fleet {answer['master']['version']}, this command {__version__}"

@@ -1,0 +1,220 @@
+"""hyper-proxy ctl before a real fleet: every verb, as text and as JSON, and what goes wrong."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from hyper_proxy import __version__
+from hyper_proxy.cli.ctl_orders import ORDERS
+from tests.kit.fleet import ROOT, Fleet
+from tests.kit.ports import free_port
+from tests.kit.servers import Running
+from tests.kit.wait import wait_for
+
+CTL = [sys.executable, "-m", "hyper_proxy.cli.main", "ctl"]
+SCREEN_LINES, SCREEN_COLUMNS = 50, 120
+
+
+def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """hyper-proxy ctl WORDS."""
+    return subprocess.run(
+        [*CTL, *words], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=30
+    )
+
+
+class Operated:
+    """A fleet with one instance "shop" on two redis-servers "a" and "b", and an operator."""
+
+    def __init__(self, nodes: list[Running], folder: Path, admin: str = "") -> None:
+        self.port = free_port()
+        servers = ", ".join(f'"{node.address}:1 {name}"' for node, name in zip(nodes, "ab", strict=False))
+        self.fleet = Fleet(
+            f"""[proxy]
+workers = 2
+drain_timeout_s = 1
+{admin}
+[[instance]]
+name = "shop"
+protocol = "redis"
+listen = ["127.0.0.1:{self.port}"]
+  [[instance.level]]
+  storage = "redis"
+  servers = [{servers}]
+""",
+            folder,
+            ready=not admin,
+        )
+        for slot in range(2):
+            self.fleet.wait_log(f"worker.ready slot={slot} ")
+
+    def ctl(self, *words: str) -> str:
+        """What a verb that succeeds prints."""
+        done = run("-c", str(self.fleet.file), *words)
+        assert done.returncode == 0, done
+        return done.stdout
+
+    def refused(self, *words: str) -> str:
+        """What a verb that fails prints, to standard error, under the name of the fleet."""
+        done = run("-c", str(self.fleet.file), *words)
+        assert (done.returncode, done.stdout) == (1, ""), done
+        return done.stderr.partition("\n")[2]
+
+
+@pytest.fixture
+def operated(redis_nodes: list[Running], tmp_path: Path) -> Iterator[Operated]:
+    fresh = Operated(redis_nodes, tmp_path)
+    yield fresh
+    fresh.fleet.stop()
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of a table, its head first."""
+    return [line.split() for line in text.splitlines()]
+
+
+def test_the_help_fits_on_a_screen_and_has_every_verb() -> None:
+    done = run("--help")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert len(lines) <= SCREEN_LINES
+    assert max(map(len, lines)) <= SCREEN_COLUMNS
+    for name, order in ORDERS.items():
+        assert any(line.startswith(f"  {name}") and order.help in line for line in lines), name
+
+
+def test_what_is_shown_is_what_happened(operated: Operated) -> None:
+    with redis.Redis(port=operated.port, protocol=2) as client:
+        for number in range(50):
+            client.set(f"k{number}", "v")
+        head, *workers = rows(operated.ctl("show", "workers"))
+        assert head[:4] == ["slot", "pid", "generation", "state"]
+        assert [row[:4] for row in workers] == [
+            [str(slot), str(pid), "1", "ready"] for slot, pid in enumerate(operated.fleet.worker_pids())
+        ]
+        instance = dict(zip(*rows(operated.ctl("show", "instances")), strict=True))
+        assert (instance["instance"], instance["clients"], instance["nodes"]) == ("shop", "1", "2")
+        assert 50 <= int(instance["requests"]) <= 54, "and what the client library asks when it connects"
+        head, *nodes = rows(operated.ctl("show", "nodes", "shop"))
+        assert [row[:3] for row in nodes] == [["shop", "a", "up"], ["shop", "b", "up"]]
+        asked = [int(dict(zip(head, row, strict=True))["requests"]) for row in nodes]
+        assert 50 <= sum(asked) <= 54
+        head, mine = rows(operated.ctl("show", "clients"))
+        row = dict(zip(head, mine, strict=True))
+        assert row["address"].startswith("127.0.0.1:")
+        assert (row["instance"], row["listener"], row["state"]) == ("shop", f"127.0.0.1:{operated.port}", "idle")
+    _, *listeners = rows(operated.ctl("show", "listeners"))
+    assert [row[:5] for row in listeners] == [
+        ["shop", "redis", f"127.0.0.1:{operated.port}", str(slot), "0"] for slot in range(2)
+    ]
+    assert rows(operated.ctl("show", "memory"))[-1][0] == "all"
+    assert operated.ctl("show", "version") == f"fleet {__version__}, this command {__version__}\n"
+    assert json.loads(operated.ctl("show", "config"))["config"]["workers"] == 2
+    assert "proxy.workers" in operated.ctl("show", "settings")
+    assert "heartbeat.py" in operated.ctl("--worker", "1", "show", "stack")
+    assert "master.started" in operated.ctl("show", "events")
+    assert json.loads(operated.ctl("show", "stats", "shop", "a"))["instances"]["shop"]["nodes"].keys() == {"a"}
+
+
+def test_every_question_can_be_asked_for_json(operated: Operated) -> None:
+    for name, order in ORDERS.items():
+        if order.method == "GET":
+            assert isinstance(json.loads(operated.ctl("--json", *name.split())), dict), name
+
+
+def test_a_node_goes_out_of_service_and_comes_back(operated: Operated) -> None:
+    assert operated.ctl("show", "overrides") == "none: the configuration holds\n"
+    assert operated.ctl("node", "drain", "shop", "a") == "node 'a' of instance 'shop' is drained\n"
+    assert operated.ctl("node", "maintenance", "shop", "b") == "node 'b' of instance 'shop' is in maintenance\n"
+    assert [row[2] for row in rows(operated.ctl("show", "nodes"))[1:]] == ["drained", "maintenance"]
+    assert f"127.0.0.1 hyper-proxy ctl ({getpass.getuser()})" in operated.ctl("show", "overrides")
+    with redis.Redis(port=operated.port) as client, pytest.raises(redis.ResponseError, match="by an operator"):
+        client.get("x")
+    assert operated.ctl("overrides", "clear") == "no override is left: the configuration holds\n"
+    with redis.Redis(port=operated.port) as client:
+        assert client.get("x") is None
+    assert operated.refused("node", "drain", "shop", "c") == "instance 'shop' has no node 'c': a, b\n"
+    assert operated.refused("node", "ready", "shoe", "a") == "there is no instance 'shoe': shop\n"
+
+
+def test_health_follows_drain_and_the_end(operated: Operated) -> None:
+    assert operated.ctl("health") == operated.ctl("wait-ready") == "ready\n"
+    assert operated.ctl("drain").startswith("drained: ")
+    assert "drained by 127.0.0.1" in run("-c", str(operated.fleet.file), "health").stderr
+    late = run("-c", str(operated.fleet.file), "--timeout", "0.3", "wait-ready")
+    assert (late.returncode, "drained by" in late.stderr) == (1, True)
+    assert json.loads(run("-c", str(operated.fleet.file), "--json", "health").stdout)["ready"] is False
+    operated.ctl("undrain")
+    assert operated.ctl("health") == "ready\n"
+    assert operated.ctl("stop") == "the fleet is draining\n"
+    assert operated.fleet.process.wait(10) == 0
+    gone = run("-c", str(operated.fleet.file), "health")
+    assert gone.returncode == 1
+    assert "no fleet answers on 127.0.0.1:" in gone.stderr
+    assert "Connection refused" in gone.stderr
+
+
+def test_wait_ready_waits_for_a_fleet_that_is_about_to_start(redis_nodes: list[Running], tmp_path: Path) -> None:
+    fleet = Fleet(f'[[instance]]\nname = "shop"\nprotocol = "redis"\nlisten = ["127.0.0.1:{free_port()}"]\n'
+                  f'  [[instance.level]]\n  storage = "redis"\n  servers = ["{redis_nodes[0].address}"]\n',
+                  tmp_path, ready=False)  # fmt: skip
+    try:
+        done = run("-c", str(fleet.file), "--timeout", "25", "wait-ready")
+        assert (done.returncode, done.stdout) == (0, "ready\n"), done
+    finally:
+        fleet.stop()
+
+
+def test_clients_logs_and_the_level_of_the_log(operated: Operated) -> None:
+    with redis.Redis(port=operated.port) as client:
+        client.ping()
+        assert operated.ctl("disconnect", "127.0.0.1") == "1 client disconnected\n"
+    assert operated.ctl("log-level", "debug") == "the log level is debug\n"
+    assert operated.ctl("log-level") == "the log level is info\n"
+    assert operated.refused("log-level", "loud") == "there is no level 'loud': debug, info, warning, error\n"
+    assert operated.ctl("reopen-logs") == "the log files are opened anew\n"
+    events = operated.ctl("show", "events")
+    assert all(f"operator.order verb={verb}" in events for verb in ("disconnect", "log_level", "reopen_logs"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("sho", "workers"), "there is no verb 'sho workers'; did you mean 'show workers'?"),
+        (("node",), "'node' goes on: node drain INSTANCE NODE, node maintenance INSTANCE NODE"),
+        (("node", "drain", "shop"), "usage: hyper-proxy ctl node drain INSTANCE NODE"),
+        (("stop", "now"), "usage: hyper-proxy ctl stop"),
+    ],
+)
+def test_wrong_words_are_status_2_and_say_what_is_right(words: tuple[str, ...], said: str) -> None:
+    done = run(*words)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_a_fleet_that_is_not_there_or_not_ours(tmp_path: Path) -> None:
+    done = run("--admin", f"127.0.0.1:{free_port()}", "show", "workers")
+    assert (done.returncode, "no fleet answers on" in done.stderr) == (1, True)
+    done = run("--admin", f"unix:{tmp_path / 'none.sock'}", "show", "workers")
+    assert (done.returncode, "No such file" in done.stderr) == (1, True)
+
+
+def test_orders_need_the_token_and_a_unix_socket_will_do(redis_nodes: list[Running], tmp_path: Path) -> None:
+    path = tmp_path / "admin.sock"
+    fleet = Operated(redis_nodes, tmp_path, f'[admin]\nlisten = "unix:{path}"\ntoken = "secret"').fleet
+    try:
+        admin = ("--admin", f"unix:{path}")
+        wait_for(lambda: run(*admin, "health").returncode == 0, "it is ready", 20)
+        assert run(*admin, "drain").returncode == 1, "without the token"
+        assert run(*admin, "drain", HYPER_PROXY_TOKEN="wrong").returncode == 1
+        assert run(*admin, "drain", HYPER_PROXY_TOKEN="secret").returncode == 0
+        assert run("-c", str(fleet.file), "undrain").returncode == 0, "the file has the token"
+    finally:
+        fleet.stop()
