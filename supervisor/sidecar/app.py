@@ -14,7 +14,7 @@ from supervisor.sidecar.guard import Refusal, Visit, refuse_change, refuse_visit
 from supervisor.sidecar.history import History
 from supervisor.sidecar.link import NoAnswer
 from supervisor.sidecar.overview import HISTORY, OVERVIEW
-from supervisor.sidecar.page import ASK_TIMEOUT_S, NOT_FOUND, UNAVAILABLE, Asks, Page, reply
+from supervisor.sidecar.page import ASK_TIMEOUT_S, BAD_REQUEST, NOT_FOUND, UNAVAILABLE, Asks, Page, reply
 from supervisor.sidecar.reading import READING
 from supervisor.sidecar.report import Unknown
 
@@ -46,7 +46,13 @@ def make_app(link: Asks, own_host: str, history: History) -> Flask:
     @app.before_request
     def guard() -> Response | None:
         refusal = _refusal(link, own_host)
-        return reply({"error": refusal.reason}, refusal.status) if refusal else None
+        if refusal is not None:
+            return reply({"error": refusal.reason}, refusal.status)
+        try:
+            request.query_string.decode()
+        except UnicodeDecodeError:
+            return reply({"error": "the query is not UTF-8"}, BAD_REQUEST)
+        return None
 
     @app.after_request
     def harden(response: Response) -> Response:

@@ -16,6 +16,7 @@ from supervisor.sidecar.page import ASK_TIMEOUT_S, NOT_FOUND, OK, UNAVAILABLE, A
 from supervisor.sidecar.report import select, stats_report
 
 CLIENTS, MAX_CLIENTS = 100, 1000
+MAX_DIGITS = 9
 
 
 def _stats(link: Asks) -> Response:
@@ -35,8 +36,8 @@ def _question(verb: str) -> Callable[[Asks], Response]:
 def _number(name: str, default: int | None) -> int | None:
     """A number of the query; BadRequest when it is none."""
     text = request.args.get(name, "")
-    if text and not text.isdecimal():
-        raise BadRequest(f"{name}: '{text}' is not a number")
+    if text and not (text.isdecimal() and len(text) <= MAX_DIGITS):
+        raise BadRequest(f"{name}: '{text[:50]}' is not a number")
     return int(text) if text else default
 
 
@@ -93,8 +94,8 @@ READING: tuple[Page, ...] = (
     Page("GET", "/clients", _clients, "who is connected, the longest first; `instance`, `worker`, `limit`: 100"),
     Page("GET", "/listeners", _question("listeners"), "where clients connect, and how many wait to be accepted"),
     Page("GET", "/overrides", _question("overrides"), "what operators have ordered, and who; reloads do not touch it"),
-    Page("GET", "/stack", _stack, "what the greenlets of `worker` do just now, as text: for who looks for a fault"),
     Page("GET", "/events", _question("events"), "the last events of the master's log: reloads, deaths, orders"),
+    Page("GET", "/stack", _stack, "what the greenlets of `worker` do just now, as text: for who looks for a fault"),
     Page("GET", "/health", _ready, "the same as /health/ready"),
     Page("GET", "/health/live", _live, "200 while the master answers"),
     Page("GET", "/health/ready", _ready, "200 while clients are served and the fleet is not stopping, else 503"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import socket
 from contextlib import suppress
+from http.client import HTTPException
 from typing import Any
 
 import gevent
@@ -22,12 +23,31 @@ REQUEST_S = 90.0
 MAX_CONNECTIONS = 128
 
 
+class _Lines:
+    """A stream that remembers its last line: a head that was cut off would pass for a whole one."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.last = b""
+
+    def readline(self, limit: int = -1) -> bytes:
+        """The next line; empty at the end."""
+        self.last = self._stream.readline(limit)
+        return self.last
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 class Handler(WSGIHandler):
     """One connection."""
+
+    rfile: Any
 
     def handle(self) -> None:
         """Serves its requests until it ends."""
         self.socket.settimeout(IO_S)
+        self.rfile = _Lines(self.rfile)
         self._timer = gevent.get_hub().loop.timer(HEAD_S)
         idle: dict[Handler, None] = self.server.idle
         try:
@@ -41,6 +61,16 @@ class Handler(WSGIHandler):
         self.server.idle[self] = None
         self._limit(HEAD_S)
         return super().read_requestline()
+
+    def read_request(self, raw_requestline: str) -> Any:
+        """Reads the head. Of what is wrong with it gevent shows a traceback, unless it is a ValueError."""
+        try:
+            whole = super().read_request(raw_requestline)
+        except (HTTPException, OSError) as error:
+            raise ValueError(str(error)) from error
+        if not self.rfile.last:
+            raise ValueError("the head ends without its empty line")
+        return whole
 
     def handle_one_response(self) -> None:
         """The head is there: the rest of the request and its answer have their own time."""
@@ -71,6 +101,13 @@ class Server(WSGIServer):
         # No access log: health probes would fill it. What goes wrong in a view is logged by Flask.
         super().__init__(listener, application, log=None, spawn=Pool(MAX_CONNECTIONS))
         self.idle: dict[Handler, None] = {}
+
+    def leave(self) -> None:
+        """Takes nobody any more, and lets those go who ask nothing; what they have sent already is still answered."""
+        self.stop_accepting()
+        for handler in list(self.idle):
+            with suppress(OSError):  # It may be gone already.
+                handler.socket.shutdown(socket.SHUT_RD)
 
     def do_handle(self, *args: Any) -> None:
         """Takes a new connection; makes room for it first."""
