@@ -96,3 +96,28 @@ def test_a_drain_closes_idle_clients_one_after_the_other_and_lets_requests_finis
     assert times[-1] - times[0] > 1.0
     assert times[len(times) // 3] < 1.0
     assert times[2 * len(times) // 3] > 0.6
+
+
+def test_who_comes_to_a_worker_that_hangs_is_answered_by_its_neighbour(start_redis_fleet: StartRedisFleet) -> None:
+    started = start_redis_fleet(workers=2)
+    fleet = started.fleet
+    fleet.write(started.config.replace("[proxy]\n", "[proxy]\nhang_timeout_s = 1\n"))
+    assert fleet.reload().accepted
+    pid = fleet.kill_worker(0, signal.SIGSTOP)
+    with ExitStack() as stack:
+        clients = connected(started.port, 60, stack)
+        for client in clients:
+            client.sendall(b"SET k v\r\n")
+        assert [client.recv(100) for client in clients] == [b"+OK\r\n"] * 60
+        fleet.wait_log("slot.adopted slot=0 state=hung by=1")
+        fleet.wait_log("slot.given_back slot=0 by=1")
+        assert fleet.worker_pids()[0] != pid
+        for client in clients:  # they stay with the neighbour
+            client.sendall(b"GET k\r\n")
+        assert [client.recv(100) for client in clients] == [b"$1\r\nv\r\n"] * 60
+
+        def taken() -> bool:
+            ping(connected(started.port, 1, stack)[0])
+            return bool(fleet.stats()["workers"][0]["connections"] > 1)
+
+        wait_for(taken, "the successor has clients of its own")

@@ -2,7 +2,7 @@
 
 It answers a line with "SLOT PID DRAIN_TIMEOUT INSTANCE"; "wait PATH" answers only when the file exists, "log NUMBER"
 logs LINES lines with that number first, "spin" never ends. While a file CONFIGURATION.fail-1 exists, worker 1 fails at
-its birth. An instance named
+its birth; with CONFIGURATION.slow-1 that takes it SLOW_S seconds. An instance named
 
     fail-boot   lets every worker fail at its birth
     fail-boot-1 lets worker 1 fail so
@@ -32,6 +32,7 @@ from hyper_proxy.config.model import Config, bound_address
 
 COMMAND = [sys.executable, "-m", "tests.supervisor.standin"]
 LINES = 20
+SLOW_S = 2.5
 
 
 def enter_worker(birth: Birth, config: Config) -> int:
@@ -58,6 +59,8 @@ class StandIn:
         self.clients = 0
         self.accepted = 0
         self.draining = False
+        if os.path.exists(f"{config.path}.slow-{slot}"):
+            go_round(SLOW_S)
         told = self._told("fail-boot") or self._told(f"fail-boot-{slot}")
         if told or os.path.exists(f"{config.path}.fail-{slot}"):
             raise HyperProxyError("told to fail at boot")
@@ -209,6 +212,13 @@ class StandIn:
 def go_round_for_ever() -> None:
     """What a bug may do to a worker; its name is to be found in the worker's stack."""
     while True:
+        pass
+
+
+def go_round(seconds: float) -> None:
+    """What a large configuration does."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
         pass
 
 

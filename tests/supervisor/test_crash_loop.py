@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 
+from tests.kit.ports import free_port
 from tests.kit.wait import wait_for
 from tests.supervisor.conftest import StandInFleet, StartStandIn, ask
 from tests.supervisor.test_restart import worker
@@ -71,3 +72,22 @@ def test_without_a_healthy_worker_readiness_is_red_and_the_master_idle(start_sta
     wait_for(lambda: fleet.http("GET", "/health/ready")[0] == 200, "readiness is green")
     fleet.wait_log("fleet.recovered")
     assert ask(fleet.port)[0] == "0"
+
+
+def test_a_slot_is_adopted_again_when_its_neighbour_dies_or_a_reload_adds_an_address(
+    start_standin: StartStandIn,
+) -> None:
+    fleet = start_standin(workers=3)
+    doom(fleet, 2)
+    fleet.wait_log("worker.quarantined slot=2")
+    wait_for(lambda: worker(fleet, 2)["adopted_by"] == 0, "worker 0 accepts for it")
+    fleet.kill_worker(0)
+    wait_for(lambda: worker(fleet, 2)["adopted_by"] == 1, "worker 1 accepts for it")
+    wait_for(lambda: worker(fleet, 0)["state"] == "ready", "worker 0 is back")
+    assert {ask(fleet.port)[0] for _ in range(60)} == {"0", "1"}
+    port = free_port()
+    fleet.change(workers=3, listen=(f"127.0.0.1:{port}",))
+    assert fleet.reload().accepted
+    wait_for(lambda: len(times(fleet, "worker.quarantined slot=2")) == 2, "it has tried and failed once more")
+    wait_for(lambda: worker(fleet, 2)["adopted_by"] is not None, "somebody accepts for it, with the new address")
+    assert {ask(port)[0] for _ in range(60)} == {"0", "1"}

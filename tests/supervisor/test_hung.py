@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 
@@ -132,3 +133,16 @@ def test_quit_shows_the_stack_of_each_worker_and_ends(start_standin: StartStandI
     assert [stack[0] for stack in stacks] == ["0", "1"]
     assert all("most recent call first" in stack for stack in stacks)
     assert ["in go_round_for_ever" in stack for stack in stacks] == [True, False]
+
+
+def test_a_worker_that_is_slow_to_start_is_not_taken_for_hung(start_standin: StartStandIn) -> None:
+    fleet = start_standin(workers=2, hang=HANG_S)
+    Path(f"{fleet.file}.slow-1").touch()
+    fleet.kill_worker(1)
+    fleet.wait_log("slot.adopted slot=1 state=booting by=0")
+    assert {ask(fleet.port)[0] for _ in range(20)} == {"0"}
+    wait_for(lambda: worker(fleet, 1)["state"] == "ready", "it serves at last")
+    assert worker(fleet, 1)["restarts"] == 1
+    assert "hung" not in fleet.read_log()
+    wait_for(lambda: ask(fleet.port)[0] == "1", "it has its sockets for itself again")
+    assert worker(fleet, 1)["adopted_by"] is None
