@@ -46,13 +46,15 @@ def test_a_healthy_life_makes_the_pause_short_again() -> None:
     loop.close()
 
 
+def die(slot: Slot) -> tuple[SlotState, float]:
+    """What becomes of the slot, and the pause before its next worker."""
+    pause = slot.note_death(Exit(1 << 8, "", 1.0))
+    return slot.state, pause
+
+
 def test_only_quick_deaths_in_a_row_lead_to_quarantine() -> None:
     slot = Slot(0, Segment(1).take())
-    for _ in range(LOOP_DEATHS - 1):
-        slot.note_death(Exit(1 << 8, "", 1.0))
-        assert slot.state is SlotState.WAITING
+    assert [die(slot)[0] for _ in range(LOOP_DEATHS - 1)] == [SlotState.WAITING] * (LOOP_DEATHS - 1)
     slot.deaths[0] -= LOOP_WINDOW_S  # that one is too long ago
-    slot.note_death(Exit(1 << 8, "", 1.0))
-    assert slot.state is SlotState.WAITING
-    assert slot.note_death(Exit(1 << 8, "", 1.0)) == QUARANTINE_S
-    assert slot.state is SlotState.QUARANTINED
+    assert die(slot)[0] is SlotState.WAITING
+    assert die(slot) == (SlotState.QUARANTINED, QUARANTINE_S)
