@@ -48,10 +48,12 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """One address and its sockets: one per slot, or one alone for all (a unix path, the sidecar's)."""
+    """One address and its sockets: one per slot, or one alone for all (a unix path, the sidecar's, or one that
+    `is_given` by a service manager, whose path is not ours either)."""
 
     listen: Listen
     sockets: tuple[socket.socket, ...]
+    is_given: bool = False
     inode: int = 0
 
     def of(self, slot: int) -> socket.socket:
@@ -63,7 +65,7 @@ class Listener:
         for sock in self.sockets:
             sock.close()
         try:
-            if self.listen.path and _inode(self.listen.path) == self.inode:
+            if self.listen.path and not self.is_given and _inode(self.listen.path) == self.inode:
                 os.unlink(self.listen.path)
         except PermissionError as error:  # the folder is not ours any more; the next start replaces a dead socket
             log.warning("listener.not_removed", error=error)
@@ -74,8 +76,10 @@ class Listener:
         A socket that listens has clients in its queue; nobody would take them as long as the new slots have no worker.
         Raises ListenError; nothing new stays open then.
         """
-        if self.listen.path or slots <= len(self.sockets):
-            return self if self.listen.path else Listener(self.listen, self.sockets[:slots])
+        if self.listen.path or self.is_given:
+            return self
+        if slots <= len(self.sockets):
+            return Listener(self.listen, self.sockets[:slots])
         more: list[socket.socket] = []
         try:
             for _ in range(slots - len(self.sockets)):

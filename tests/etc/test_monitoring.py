@@ -112,6 +112,12 @@ def test_every_rule_says_how_bad_it_is_and_what_it_is() -> None:
     assert {match for rule in ALERTS for match in re.findall(r'job="(\w+)"', rule["expr"])} == {SCRAPE["job_name"]}
 
 
+def test_each_alert_says_in_the_documentation_what_to_do() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    rows = re.findall(r"^\| (HyperProxy\w+) \| .+ \| .+ \|$", page, re.MULTILINE)
+    assert sorted(rows) == sorted(rule["alert"] for rule in ALERTS)
+
+
 def test_the_sidecar_is_scraped_where_it_listens_by_default() -> None:
     sample = (ROOT / "etc" / "hyper_proxy.toml").read_text()
     assert f'#listen = "{SCRAPE["static_configs"][0]["targets"][0]}"' in sample

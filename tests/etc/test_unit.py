@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hyper_proxy.config.load import inspect
 from hyper_proxy.config.settings import keys_of
 from supervisor.herald import STOP_RESERVE_S
 from tests.kit.fleet import COMMAND, ROOT, Fleet
@@ -18,6 +19,7 @@ from tests.kit.manager import Manager
 from tests.kit.ports import free_port
 
 UNIT = ROOT / "etc" / "hyper_proxy.service"
+SOCKET = ROOT / "etc" / "hyper_proxy.socket"
 PROGRAM = "/opt/hyper_proxy/bin/hyper-proxy"
 FILE = "/etc/hyper_proxy.toml"
 SECTIONS = ("Unit", "Service", "Install")
@@ -65,9 +67,18 @@ def verify(path: Path) -> str:
 
 
 def test_systemd_has_nothing_to_say(tmp_path: Path) -> None:
-    present = tmp_path / UNIT.name
-    present.write_text(UNIT.read_text().replace(PROGRAM, "/bin/true").replace("User=hyper_proxy", "User=root"))
-    assert verify(present) == ""
+    accounts = re.compile(r"^(User|Group|SocketGroup)=hyper_proxy$", re.MULTILINE)
+    for unit in (UNIT, SOCKET):
+        (tmp_path / unit.name).write_text(accounts.sub(r"\1=root", unit.read_text()).replace(PROGRAM, "/bin/true"))
+    assert [verify(tmp_path / unit.name) for unit in (UNIT, SOCKET)] == ["", ""]
+
+
+def test_the_socket_of_the_unit_is_that_of_the_minimal_sample() -> None:
+    """Put side by side as they are shipped, the three files serve."""
+    config, _ = inspect(str(ROOT / "etc" / "minimal.toml"))
+    assert config is not None
+    addresses = re.findall(r"^ListenStream=(.+)$", SOCKET.read_text(), re.MULTILINE)
+    assert addresses == [listen.address for instance in config.instances for listen in instance.listen]
 
 
 def test_start_reload_and_stop_are_those_of_the_unit(tmp_path: Path) -> None:
