@@ -79,6 +79,7 @@ class Reloader:
         self._next_replies: list[Reply] = []
         self._again = False
         self._busy = False
+        self._held = ""
         self._transaction: _Transaction | None = None
         self._number = 0
         self._moved = False
@@ -101,8 +102,9 @@ class Reloader:
         self._replies = replies
         for begins in self.on_begin:
             begins()
-        if self._fleet.stopping:
-            self._finish(verdict.refused(self._current.generation, STOPPING))
+        obstacle = STOPPING if self._fleet.stopping else self._held
+        if obstacle:
+            self._finish(verdict.refused(self._current.generation, obstacle))
             return
         path = self._current.config.path
         if not path:
@@ -113,6 +115,20 @@ class Reloader:
             validation.start(lambda: self._shed(frozenset()), path, self._current.config, self._current.digest)
         except OSError as error:
             self._finish(verdict.refused(self._current.generation, f"no process to read the file: {error}", file=path))
+
+    @property
+    def busy(self) -> bool:
+        """Is a reload under way?"""
+        return self._busy
+
+    @property
+    def held(self) -> str:
+        """Why none may begin now, "" when one may."""
+        return self._held
+
+    def hold(self, reason: str) -> None:
+        """Refuses all reloads for a reason from now on; none any more when it is ""."""
+        self._held = reason
 
     def close_in_child(self, keep: frozenset[socket.socket]) -> None:
         """Closes in a fresh child the listeners of a transaction that is under way, except those to keep."""

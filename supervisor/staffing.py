@@ -18,6 +18,7 @@ from supervisor.fleet import Fleet
 from supervisor.generations import Generations
 from supervisor.listeners import Listener, ListenError, drop, fit, spread, wanted
 from supervisor.loop import Loop
+from supervisor.reload import Reloader
 from supervisor.slots import SlotState
 from supervisor.steering import HANDSHAKE_S
 from supervisor.verdict import Verdict
@@ -31,15 +32,24 @@ class Staffing:
     """Changes the number of slots in force, and empties all of them."""
 
     def __init__(
-        self, loop: Loop, current: Current, fleet: Fleet, generations: Generations, adoption: Adoption
+        self,
+        loop: Loop,
+        current: Current,
+        fleet: Fleet,
+        generations: Generations,
+        adoption: Adoption,
+        reloader: Reloader,
     ) -> None:
         self._loop = loop
         self._current = current
         self._fleet = fleet
         self._generations = generations
         self._adoption = adoption
+        self._reloader = reloader
         self._wanted = current.slots
         self._parting = self._reloading = False
+        reloader.on_begin.append(self._reload_begins)
+        reloader.on_verdict.append(self._reload_ends)
 
     def more(self) -> None:
         """One worker more."""
@@ -59,18 +69,18 @@ class Staffing:
             self._fleet.empty_slot(slot)
         self._generations.retire(leaving, self._current.config.drain_timeout_s, len(self._fleet.slots))
 
-    def come_back(self) -> None:
+    def _come_back(self) -> None:
         """Workers for all slots that were emptied, or are in quarantine: what killed them may have been mended."""
         for slot in self._fleet.slots:
             if slot.state in (SlotState.STOPPED, SlotState.QUARANTINED) and not self._fleet.stopping:
                 self._fleet.start_slot(slot)
 
-    def reload_begins(self) -> None:
+    def _reload_begins(self) -> None:
         """Nothing changes until its verdict, but slots without a worker get one."""
         self._reloading = True
-        self.come_back()
+        self._come_back()
 
-    def reload_ends(self, verdict: Verdict) -> None:
+    def _reload_ends(self, verdict: Verdict) -> None:
         """The number of the file counts again."""
         self._reloading = False
         if verdict.ok:
@@ -78,8 +88,10 @@ class Staffing:
         self._step()
 
     def _want(self, count: int) -> None:
-        if self._fleet.stopping or not 1 <= count <= MAX_WORKERS:
-            log.warning("workers.unchanged", workers=self._wanted, limits=f"1 to {MAX_WORKERS}")
+        limits = "" if 1 <= count <= MAX_WORKERS else f"there are 1 to {MAX_WORKERS}"
+        why = "the fleet is stopping" if self._fleet.stopping else self._reloader.held or limits
+        if why:
+            log.warning("workers.unchanged", workers=self._wanted, why=why)
             return
         self._wanted = count
         log.info("workers.wanted", workers=count)
