@@ -24,6 +24,7 @@ from hyper_proxy.hashing.placement import Placement
 from hyper_proxy.protocol.memcache.session import MemcacheSession
 from hyper_proxy.protocol.redis.session import RedisSession
 from hyper_proxy.stats.collect import collect
+from hyper_proxy.storage.sharded import Sharded
 from hyper_proxy.storage.table import STORAGES
 
 PROTOCOLS: dict[str, Protocol] = {
@@ -132,7 +133,8 @@ class Engine:
             instance = overruled(old.instance, self.out.get(name, {}))
             if instance != old.instance:
                 level = instance.levels[0]
-                front.snapshot = Snapshot(instance, STORAGES[level.storage](name, level, old.storage), old.placement)
+                storage = STORAGES[level.storage](name, level, old.storage)
+                front.snapshot = _placed(instance, storage, old.placement)
                 _release(old, front.snapshot)
 
     def drain(self, seconds: float) -> None:
@@ -184,6 +186,12 @@ def _snapshot(instance: Instance, previous: Snapshot | None) -> Snapshot:
     if not len(storage.nodes):
         return Snapshot(instance, storage, Placement(1))  # the worker's own storage is one shard
     placement = build(level.hash, level.distribution, level.hash_tag, level.servers)
+    return _placed(instance, storage, placement)
+
+
+def _placed(instance: Instance, storage: Any, placement: Placement) -> Snapshot:
+    if isinstance(storage, Sharded):
+        storage.placement = placement
     return Snapshot(instance, storage, placement)
 
 

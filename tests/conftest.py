@@ -9,6 +9,7 @@ import pytest
 
 from tests.kit import servers
 from tests.kit.fleet import Fleet
+from tests.kit.mariadb import MariaDb
 from tests.kit.servers import Running
 
 
@@ -26,6 +27,19 @@ def _memcached_trio() -> Iterator[list[Running]]:
     yield nodes
     for node in nodes:
         node.stop()
+
+
+@pytest.fixture(scope="session")
+def _mariadb() -> Iterator[MariaDb]:
+    with MariaDb() as server:
+        yield server
+
+
+@pytest.fixture
+def mariadb(_mariadb: MariaDb) -> MariaDb:
+    """A mariadbd with an empty table `kv` that has a column for everything: not to be killed or frozen."""
+    _mariadb.make_table()
+    return _mariadb
 
 
 @pytest.fixture

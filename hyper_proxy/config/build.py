@@ -46,10 +46,12 @@ def _build_instance(values: Values, folder: str, path: Path, notes: Notes) -> In
 def _build_level(values: Values, folder: str, path: Path, notes: Notes) -> Level:
     storage = values["storage"] or ""
     servers, peers = _build_servers(values["servers"] or (), storage, folder, (*path, "servers"), notes)
+    writers, others = _build_servers(values["writers"], storage, folder, (*path, "writers"), notes)
     built = {
         "storage": storage,
         "servers": servers,
         "peers": peers,
+        "writers": writers + others,
         "timeout": Timeout(**values["timeout"]),
         "backoff": Backoff(**values["backoff"]),
     }

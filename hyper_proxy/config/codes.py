@@ -41,6 +41,8 @@ CODES: dict[str, Code] = {
     "HP208": Code(ERROR, "a username without a password"),
     "HP209": Code(ERROR, "an instance is a server of its own"),
     "HP210": Code(ERROR, "an sqlite level has one file"),
+    "HP211": Code(ERROR, "there are not as many writers as servers"),
+    "HP212": Code(ERROR, "a column is used for two purposes"),
     "HP301": Code(ERROR, "the longest pause is shorter than the first one"),
     "HP302": Code(ERROR, "a limit is beyond what the protocol can carry"),
     "HP303": Code(WARNING, "connecting may take longer than waiting for an answer"),
@@ -49,4 +51,5 @@ CODES: dict[str, Code] = {
     "HP402": Code(WARNING, "an entry of allow has no effect"),
     "HP403": Code(WARNING, "the sidecar, which asks no password of who reads, can be reached from other machines"),
     "HP404": Code(WARNING, "a server is listed twice in a level"),
+    "HP405": Code(WARNING, "the table has no column for a part of an item: requests with that part are refused"),
 }

@@ -122,6 +122,29 @@ LushanDb = LushanFixed | LushanHashed | LushanPrefixed
 
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """The table of a SQL server that holds keys and values, and its columns; "" is a column that it does not have.
+
+    `schema` is the database that the name was written with, "" for the connection's own. `id` is an integer column by
+    which all rows can be walked; `flags`, `expires` and `version` are parts of an item (docs/mysql.md).
+    """
+
+    name: str
+    key: str
+    value: str
+    schema: str = ""
+    flags: str = ""
+    expires: str = ""
+    version: str = ""
+    id: str = ""
+
+    @property
+    def label(self) -> str:
+        """As it is written in the file: "user.profile"."""
+        return f"{self.schema}.{self.name}" if self.schema else self.name
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """What one client may ask for. The defaults depend on the protocol and are in settings.py.
 
@@ -151,6 +174,8 @@ class Level:
     `peers` are the servers of the other room, node by node; empty as long as rooms are not served.
     `db` is what a client's database 0 is called at the servers; a client's database n is db + n there.
     `max_pending_bytes` bounds what waits for one node in one worker.
+    `writers` are the servers that take the writes of `servers`, by position; empty where those take both.
+    `where` are the columns of `table` that have the same value in every row of this key space.
     """
 
     storage: str
@@ -168,6 +193,29 @@ class Level:
     max_pending_bytes: int = 16 * MIB
     dns_ttl_s: float = 30.0
     lushan_db: LushanDb | None = None
+    max_connections: int = 8
+    writers: tuple[Server, ...] = ()
+    database: str = ""
+    table: Table | None = None
+    where: tuple[tuple[str, str | int], ...] = ()
+
+    @property
+    def usual_connections(self) -> int:
+        """How many a worker may have open to all servers of the level, those of single clients left aside."""
+        return (len(self.servers) + len(self.writers)) * (self.max_connections if self.table else self.connections)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteBack:
+    """How long a copy stays in a level above: `ttl` seconds, more or less by the share `jitter` of it."""
+
+    ttl: float = 300.0
+    jitter: float = 0.1
+
+    @property
+    def longest_s(self) -> float:
+        """After so long no copy is left."""
+        return self.ttl * (1 + self.jitter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +227,7 @@ class Instance:
     listen: tuple[Listen, ...]
     levels: tuple[Level, ...]
     limits: Limits
+    write_back: WriteBack = WriteBack()
     allow: frozenset[str] = frozenset()
     on_partial: str = "error"
     username: str = ""
@@ -192,6 +241,7 @@ class Log:
 
     file: str = ""
     level: str = "info"
+    format: str = "text"
     roll: str = "size"
     max_bytes: int = 100 * MIB
     keep: int = 10
@@ -212,6 +262,8 @@ class Config:
     log: Log
     instances: tuple[Instance, ...]
     pidfile: str = ""
+    user: str = ""
+    group: str = ""
     admin_token: str = field(default="", repr=False)
 
     @property
@@ -222,6 +274,3 @@ class Config:
     def instance(self, name: str) -> Instance | None:
         """The instance of that name, None when there is none."""
         return next((instance for instance in self.instances if instance.name == name), None)
-    format: str = "text"
-    user: str = ""
-    group: str = ""

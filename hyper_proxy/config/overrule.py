@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hyper_proxy.config.model import Instance
+from hyper_proxy.config.model import Instance, Server
 
 
 def overruled(instance: Instance, nodes: Mapping[str, str]) -> Instance:
@@ -15,12 +15,11 @@ def overruled(instance: Instance, nodes: Mapping[str, str]) -> Instance:
     be drained from, and stays in service.
     """
     levels = tuple(
-        replace(
-            level,
-            servers=tuple(
-                replace(server, out="" if server.file else nodes.get(server.label, "")) for server in level.servers
-            ),
-        )
+        replace(level, servers=_overruled(level.servers, nodes), writers=_overruled(level.writers, nodes))
         for level in instance.levels
     )
     return replace(instance, levels=levels)
+
+
+def _overruled(servers: tuple[Server, ...], nodes: Mapping[str, str]) -> tuple[Server, ...]:
+    return tuple(replace(server, out="" if server.file else nodes.get(server.label, "")) for server in servers)

@@ -47,10 +47,11 @@ def _levels(config: Config) -> Iterator[tuple[Path, Level]]:
 
 
 def _servers(level: Level, path: Path) -> Iterator[tuple[Path, Server]]:
-    """The usable servers of this room; those of the other one are looked at when rooms are served."""
-    for index, server in enumerate(level.servers):
-        if server != BLANK_SERVER:
-            yield (*path, "servers", index), server
+    """The usable servers of this room, and writers; those of the other room are looked at when rooms are served."""
+    for key, servers in (("servers", level.servers), ("writers", level.writers)):
+        for index, server in enumerate(servers):
+            if server != BLANK_SERVER:
+                yield (*path, key, index), server
 
 
 def _listeners(config: Config) -> Iterator[tuple[Path, Listen]]:
@@ -105,9 +106,13 @@ def listeners_are_unique(config: Config, say: Say) -> None:
 def aliases_are_unique(config: Config, say: Say) -> None:
     """HP203"""
     for path, level in _levels(config):
-        rows: list[tuple[Path, Hashable]] = [(at, server.name) for at, server in _servers(level, path) if server.name]
-        for at, first, name in _repeats(rows):
-            say(at, f"the alias '{name}' is already that of {show_path(first)}")
+        named: dict[str, tuple[Path, Server]] = {}
+        for at, server in _servers(level, path):
+            first, other = named.setdefault(server.name, (at, server))
+            # One that reads and writes stands in both lists, under its one name.
+            both = first[4] != at[4] and other.address == server.address
+            if server.name and first != at and not both:
+                say(at, f"the alias '{server.name}' is already that of {show_path(first)}")
 
 
 def storage_serves_protocol(config: Config, say: Say) -> None:
@@ -132,6 +137,13 @@ def lushan_has_a_rule(config: Config, say: Say) -> None:
     for path, level in _levels(config):
         if level.storage == "lushan" and level.lushan_db is None:
             say(path, "lushan_db is missing: the rule by which the database of a key is found")
+        if level.storage == "mysql":
+            if level.table is None:
+                say(path, "table is missing: which table holds the keys, and in which columns")
+            elif not level.table.schema and not level.database and level.table.name:
+                say((*path, "table"), "database is missing: the one of the connections, or before the table's name")
+            if not level.username:
+                say(path, "username is missing: every connection to a MySQL server has a user")
 
 
 def keys_can_be_placed(config: Config, say: Say) -> None:
@@ -149,7 +161,7 @@ def users_have_passwords(config: Config, say: Say) -> None:
         if instance.username and not instance.password:
             say(("instance", i, "username"), "a username is only asked for together with a password")
     for path, level in _levels(config):
-        if level.username and not level.password:
+        if level.username and not level.password and level.storage != "mysql":
             say((*path, "username"), "a username is only given together with a password")
 
 
@@ -174,6 +186,28 @@ def sqlite_has_one_file(config: Config, say: Say) -> None:
     for path, level in _levels(config):
         if level.storage == "sqlite" and len(level.servers) > 1:
             say((*path, "servers", 1), "one file holds the whole key space of an sqlite level")
+
+
+def writers_match_servers(config: Config, say: Say) -> None:
+    """HP211"""
+    for path, level in _levels(config):
+        if level.writers and len(level.writers) != len(level.servers):
+            text = f"there are {len(level.servers)} servers and {len(level.writers)} writers"
+            say((*path, "writers"), f"{text}: each server has its writer at the same place of the list")
+
+
+def columns_are_fixed_or_kept(config: Config, say: Say) -> None:
+    """HP212"""
+    for path, level in _levels(config):
+        table = level.table
+        used = {} if table is None else {
+            column.lower(): key
+            for key in ("key", "value", "flags", "expires", "version", "id")
+            if (column := getattr(table, key))
+        }
+        for column, _ in level.where:
+            if column.lower() in used:
+                say((*path, "where", column), f"the column is also the one of table.{used[column.lower()]}")
 
 
 def pauses_grow(config: Config, say: Say) -> None:
@@ -209,7 +243,7 @@ def files_suffice(config: Config, say: Say) -> None:
         if say.written(path := ("instance", i, "limits", "max_clients"))
     }
     clients = sum(asked.values())
-    servers = sum(len(level.servers) * level.connections for _, level in _levels(config))
+    servers = sum(level.usual_connections for _, level in _levels(config))
     needed = clients + servers + SPARE_FILES
     given = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if asked and given != resource.RLIM_INFINITY and needed > given:
@@ -244,12 +278,33 @@ def admin_is_private(config: Config, say: Say) -> None:
         say(("admin", "listen"), f"{config.admin.address} {text}")
 
 
+def items_are_whole(config: Config, say: Say) -> None:
+    """HP405"""
+    refused = {
+        "flags": "a value with flags, as most clients of memcache set, is refused",
+        "expires": "a time of expiry is refused",
+        "version": "gets and cas are refused",
+    }
+    for i, instance in enumerate(config.instances):
+        for j, level in enumerate(instance.levels):
+            if level.table is None or not level.table.name:
+                continue
+            asked = [key for key in refused if instance.protocol == "memcache" or key == "expires"]
+            lacking = [key for key in asked if not getattr(level.table, key)]
+            if lacking:
+                texts = "; ".join(f"without {key}, {refused[key]}" for key in lacking)
+                say(("instance", i, "level", j, "table"), texts)
+
+
 def servers_are_different(config: Config, say: Say) -> None:
     """HP404"""
     for path, level in _levels(config):
-        rows: list[tuple[Path, Hashable]] = [(at, server.address) for at, server in _servers(level, path)]
-        for at, first, address in _repeats(rows):
-            say(at, f"{address} is also {show_path(first)}")
+        for key in ("servers", "writers"):
+            rows: list[tuple[Path, Hashable]] = [
+                (at, server.address) for at, server in _servers(level, path) if at[4] == key
+            ]
+            for at, first, address in _repeats(rows):
+                say(at, f"{address} is also {show_path(first)}")
 
 
 def _placeable(level: Level) -> bool:
@@ -268,6 +323,8 @@ RULES: dict[str, Callable[[Config, Say], None]] = {
     "HP208": users_have_passwords,
     "HP209": no_instance_serves_itself,
     "HP210": sqlite_has_one_file,
+    "HP211": writers_match_servers,
+    "HP212": columns_are_fixed_or_kept,
     "HP301": pauses_grow,
     "HP302": keys_fit_the_protocol,
     "HP303": reading_may_outlast_connecting,
@@ -276,6 +333,7 @@ RULES: dict[str, Callable[[Config, Say], None]] = {
     "HP402": allowances_have_effect,
     "HP403": admin_is_private,
     "HP404": servers_are_different,
+    "HP405": items_are_whole,
 }
 
 

@@ -27,15 +27,20 @@ from hyper_proxy.config.checks import (
 )
 from hyper_proxy.config.lushan_rule import LushanRule
 from hyper_proxy.config.model import GIB, KIB, MIB
+from hyper_proxy.config.table_rule import TableRule, WhereRule
 
 HOUR_MS = 3_600_000
 DAY_S = 86_400
 
 PROTOCOLS = ("redis", "memcache")
-STORAGES = {"redis": ("redis", "sqlite"), "memcache": ("memcache", "lushan", "sqlite")}
+STORAGES = {"redis": ("redis", "sqlite", "mysql"), "memcache": ("memcache", "lushan", "sqlite", "mysql")}
 """The storages that can serve each protocol."""
-NETWORK = ("redis", "memcache", "lushan")
+NETWORK = ("redis", "memcache", "lushan", "mysql")
 """Storages that are servers at addresses; sqlite is a file."""
+PIPELINED = ("redis", "memcache", "lushan")
+"""Storages whose connections carry the requests of many clients at once."""
+SQL = ("mysql",)
+"""Storages that are tables of a SQL server."""
 
 
 class Absent(Enum):
@@ -97,16 +102,19 @@ class Setting:
 
 _NAME = Text(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", "a word of letters, digits, '_', '.' and '-', at most 64 long")
 _SECRET = Text(r"[^\x00-\x1f\x7f]{0,512}", "at most 512 characters, none of them a control character", secret=True)
+_ACCOUNT = Text(r"(?:[A-Za-z_][A-Za-z0-9_.-]{0,31})?", "a name of the system's accounts, or ''")
 _TAG = Text(r"(?:[!-~]{2})?", "two visible ASCII characters such as '{}', or '' for none")
 _MS = Integer(1, HOUR_MS)
 _LISTEN = Strings(listen_item, '"host:port" or "unix:/path"')
 _SERVERS = Strings(
     str, '"host:port[:weight][ alias]" or "unix:/path[:weight][ alias]"; for sqlite one "path/of/file.db"'
-_ACCOUNT = Text(r"(?:[A-Za-z_][A-Za-z0-9_.-]{0,31})?", "a name of the system's accounts, or ''")
 )
+_WRITERS = Strings(str, '"host:port[ alias]" or "unix:/path[ alias]"', empty=True)
+_DATABASE = Text(r"[A-Za-z0-9_$-]{0,64}", "a name of at most 64 letters, digits, '_', '$' and '-', or ''")
 _HASH = Known(hash_fault, 'string: a name of docs/hashing.md, or "" for the default of the distribution')
 _DISTRIBUTION = Known(distribution_fault, "string: a name of docs/hashing.md")
 _ON = ("redis",)
+_LOGIN = ("redis", "mysql")
 
 
 def _names(*names: str, later: tuple[str, ...] = ()) -> Choice:
@@ -126,6 +134,12 @@ SETTINGS: tuple[Setting, ...] = (
             "how long a worker or the sidecar may be stuck before it shows its stack, is killed and replaced"),
     Setting("proxy", "upgrade_timeout_s", Seconds(0.1, 3600), 30,
             "how long an upgrade (USR2) waits for the new program; after it the running one stays"),
+    Setting("proxy", "user", _ACCOUNT, "",
+            "whom the fleet becomes when its ports are bound, which takes a start as root; empty: whoever starts it",
+            hot=False, restart=True),
+    Setting("proxy", "group", _ACCOUNT, "",
+            "the first group of that user; empty: the user's own. Its other groups come along",
+            hot=False, restart=True),
     Setting("proxy", "pidfile", FilePath(), "",
             'the file with the master\'s pid, locked while it lives; "" is none, which suits systemd and containers',
             hot=False, restart=True),
@@ -134,17 +148,13 @@ SETTINGS: tuple[Setting, ...] = (
             "where the sidecar listens; whoever reaches it can read statistics, slow log and names of keys"),
     Setting("admin", "token", _SECRET, "",
             "what every POST must give as Authorization: Bearer TOKEN; empty: POST is accepted from this machine only"),
-    Setting("proxy", "user", _ACCOUNT, "",
-            "whom the fleet becomes when its ports are bound, which takes a start as root; empty: whoever starts it",
-            hot=False, restart=True),
-    Setting("proxy", "group", _ACCOUNT, "",
-            "the first group of that user; empty: the user's own. Its other groups come along",
-            hot=False, restart=True),
 
     Setting("log", "file", FilePath(), "",
             'the log file; "" is standard error, which suits the journal of systemd and containers'),
     Setting("log", "level", _names("debug", "info", "warning", "error"), "info",
             "the least serious events that are logged"),
+    Setting("log", "format", _names(*FORMS), "text",
+            "the form of a line: time, level, event and key=value, or one JSON object"),
     Setting("log", "roll", _names("size", "hour", "day", "none"), "size",
             "when a new file is begun"),
     Setting("log", "max_bytes", Size(64 * KIB, 1024 * GIB), "100MB",
@@ -153,8 +163,6 @@ SETTINGS: tuple[Setting, ...] = (
             "rolled files that are kept; the proxy deletes older ones itself"),
 
     Setting("instance", "name", _NAME, REQUIRED,
-    Setting("log", "format", _names(*FORMS), "text",
-            "the form of a line: time, level, event and key=value, or one JSON object"),
             "the name in statistics, logs and errors"),
     Setting("instance", "protocol", _names(*PROTOCOLS, later=("http", "mysql")), REQUIRED,
             "what the clients speak"),
@@ -192,7 +200,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("limits", "write_timeout_ms", Integer(1, 24 * HOUR_MS), 60_000,
             "a client that takes no byte of its replies for so long is closed"),
 
-    Setting("level", "storage", _names(*NETWORK, "sqlite", later=("mysql", "local")), REQUIRED,
+    Setting("level", "storage", _names(*NETWORK, "sqlite", later=("local",)), REQUIRED,
             "what the servers are"),
     Setting("level", "servers", _SERVERS, REQUIRED,
             "the servers; their order is part of where keys live. An alias takes the address's place in a hash ring, "
@@ -208,27 +216,40 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("level", "connections", Integer(1, 64), 1,
             "connections per worker, server and database in use, besides those of blocking, MULTI and listening "
             "clients; one carries the requests of all clients, more help where single replies are very large",
-            only=NETWORK),
+            only=PIPELINED),
+    Setting("level", "max_connections", Integer(1, 1024), 8,
+            "connections that a worker opens to a server at most; each carries one request at a time, further ones "
+            "wait for it up to queue_ms", only=SQL),
     Setting("level", "username", _SECRET, "",
-            "the user name given to the servers with the password", only=_ON),
+            "the user name given to the servers with the password; a mysql level must have one", only=_LOGIN),
     Setting("level", "password", _SECRET, "",
-            "the password given to the servers with AUTH; empty: none is given", only=_ON),
+            "the password given to the servers; empty: none is given", only=_LOGIN),
     Setting("level", "db", Integer(0, 65_535), 0,
             "the servers' database that a client's database 0 stands for; its database n is db + n there", only=_ON),
     Setting("level", "max_pending_bytes", Size(64 * KIB, 64 * GIB), "16MB",
             "requests that may wait for one server in one worker; beyond it their clients are not read from",
-            only=NETWORK),
+            only=PIPELINED),
     Setting("level", "dns_ttl_s", Seconds(1, DAY_S), 30,
             "how often a host name is resolved again, beside the requests; if that fails the last address is kept",
             only=NETWORK),
     Setting("level", "lushan_db", LushanRule(), None,
             "the rule by which the database of a key is found; a lushan level must have one", only=("lushan",)),
+    Setting("level", "writers", _WRITERS, [],
+            "the servers that take the writes, one for each of `servers`, by position, which then only read; empty: "
+            "servers take both", only=SQL),
+    Setting("level", "database", _DATABASE, "",
+            "the database of the connections; a table may be named with its own", only=SQL),
+    Setting("level", "table", TableRule(), None,
+            "the table, and which of its columns hold what; a mysql level must have one", only=SQL),
+    Setting("level", "where", WhereRule(), {},
+            "columns that have this value in every row that is read and written; other rows are left alone",
+            only=SQL),
 
     Setting("timeout", "connect_ms", _MS, 50,
-            "to open a connection; AUTH and SELECT then have read_ms", only=NETWORK),
+            "to open a connection; to log in then has read_ms", only=NETWORK),
     Setting("timeout", "read_ms", _MS, 200,
             "from sending a request to its answer; only this one counts against the server. For sqlite: that another "
-            "process may hold the file"),
+            "process may hold the file. For mysql: of each statement"),
     Setting("timeout", "queue_ms", _MS, 200,
             "that a request may wait in the proxy before it is sent"),
 
@@ -237,8 +258,6 @@ SETTINGS: tuple[Setting, ...] = (
 )  # fmt: skip
 
 NOT_YET: dict[tuple[str, str], str] = {
-    ("level", "writers"): "separate servers for writes",
-    ("level", "table"): "tables of a SQL server",
     ("instance", "write_back"): "writing back what a lower level found",
 }
 """Keys of the design that this version does not serve: refused with a text that says so."""

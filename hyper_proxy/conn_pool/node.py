@@ -125,9 +125,13 @@ class Node:
         self.errors[kind] += 1
         return self._say(kind, detail)
 
+    @property
+    def where(self) -> str:
+        """The server as errors name it."""
+        return self.label if self.label == self.server.address else f"{self.label} ({self.server.address})"
+
     def _say(self, kind: str, detail: str) -> BackendError:
-        where = self.label if self.label == self.server.address else f"{self.label} ({self.server.address})"
-        return BackendError(self.instance, where, kind, detail)
+        return BackendError(self.instance, self.where, kind, detail)
 
     def admit(self, greeting: Greeting) -> BackendError | None:
         """May a connection be tried now? Not if an operator has said no; after a failure when the back-off is over."""
@@ -144,16 +148,7 @@ class Node:
         Only a shared one may take a descriptor of the reserve. The greeting has the read deadline, all of it together:
         it is made of questions, as any request is.
         """
-        try:
-            sock = self._dial(monotonic() + self.connect_s)
-            if not shared and RESERVE.holds(sock.fileno()):
-                sock.close()
-                raise OSError(EMFILE, "the descriptors left are kept for connections that clients share")
-        except OSError as error:
-            if error.errno in EXHAUSTED:  # not the server's fault
-                raise self.error("exhausted", f"no connection: {error.strerror}") from error
-            self.name.doubt()
-            raise self._put_off(self.pause, _kind(error), f"no connection: {error.strerror or error}") from error
+        sock = self.reach(shared)
         conversation = _Conversation(sock, self.parser(), monotonic() + self.read_s)
         try:
             greeting.greet(conversation.ask)
@@ -171,6 +166,20 @@ class Node:
             raise self._put_off(self.pause, "reset", f"greeting failed: {error.strerror or error}") from error
         self.refusals.pop(greeting, None)
         self.retired.connects += 1
+        return sock
+
+    def reach(self, shared: bool) -> socket.socket:
+        """A connected socket on which nothing has been said. Raises BackendError."""
+        try:
+            sock = self._dial(monotonic() + self.connect_s)
+            if not shared and RESERVE.holds(sock.fileno()):
+                sock.close()
+                raise OSError(EMFILE, "the descriptors left are kept for connections that clients share")
+        except OSError as error:
+            if error.errno in EXHAUSTED:  # not the server's fault
+                raise self.error("exhausted", f"no connection: {error.strerror}") from error
+            self.name.doubt()
+            raise self._put_off(self.pause, _kind(error), f"no connection: {error.strerror or error}") from error
         return sock
 
     def proved(self) -> None:

@@ -15,6 +15,8 @@ from hyper_proxy.config.model import Instance, Level, Server
 from hyper_proxy.hashing import DISTRIBUTIONS, Placement, build
 from hyper_proxy.hashing.distributions.modula import Random
 
+TRANSLATED = ("sqlite", "mysql")
+
 
 class BadQuestion(HyperProxyError):
     """There is no such instance or command, or the request has not the form that the command asks for."""
@@ -113,7 +115,17 @@ class Ground:
         default = DISTRIBUTIONS[level.distribution.partition("-")[0]].hash
         # A distribution without a default ignores what the configuration says.
         self.hash = (level.hash or default) if self.placement and default else None
+        # Is a request answered from a key space of the proxy's own making, and not sent on?
+        self.is_translated = level.storage in TRANSLATED
         self.by_chance = isinstance(self.placement, Random) and len(self.servers) > 1
+
+    @property
+    def own_way(self) -> str:
+        """What becomes of a request that is not sent on."""
+        if self.placement is None:
+            return f"no server is asked: the request becomes operations on the {self.level.storage} file"
+        table = f" on table {self.level.table.label}" if self.level.table else ""
+        return f"the request becomes statements{table} at the servers of its keys"
 
     def shard(self, key: bytes) -> int | None:
         """The shard of a key; None when it is drawn anew for every request."""

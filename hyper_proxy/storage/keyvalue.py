@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hyper_proxy.common.errors import ClientError
 from hyper_proxy.storage.numbers import INT64_MAX, INT64_MIN, parse_int64, parse_uint64_prefix, step_uint64
@@ -102,12 +102,19 @@ class KeyValue(ABC):
     """One key space. Every verb is atomic, blocks the calling greenlet only, and may raise BackendError."""
 
     kind: str  # the storage's name in the configuration
+    nodes: Any = ()  # a sequence of its servers, for statistics
+    keeps_versions = True  # False: every version is 0, so nothing can be compared with it
 
     # ---- what a storage must have
 
     @abstractmethod
     def get_many(self, keys: Sequence[bytes]) -> list[Item | None]:
         """The live items by position, all of one moment; None where there is none."""
+
+    def read_many(self, keys: Sequence[bytes]) -> list[Item | None]:
+        """As get_many, where value and flags are all that counts: a cache may answer, which knows nothing else, each
+        key for itself, and not of one moment."""
+        return self.get_many(keys)
 
     @abstractmethod
     def update(self, keys: Sequence[bytes], change: Change[T]) -> tuple[T, tuple[int, ...]]:
@@ -136,11 +143,16 @@ class KeyValue(ABC):
     def clear(self) -> None:
         """Remove every key. Versions go on growing."""
 
+    def release(self, successor: Any) -> None:  # noqa: B027  a storage in memory, or a shard, has nothing of its own
+        """No new request comes here: let go of what the successor, of the same kind or None, has not taken over."""
+
     # ---- whole values
 
     def store(self, key: bytes, value: bytes, flags: int = 0, expires_at: float | None = None, mode: Mode = Mode.SET,
               version: int = 0) -> Outcome:
-        """Put the value if `mode` allows it; `version` matters to CAS only."""
+        """Put the value if `mode` allows it; `version` matters to CAS only. Raises ClientError without versions."""
+        if mode is Mode.CAS:
+            self.need_versions()
         if mode is Mode.SET:
             self.put_many([(key, Put(value, flags, expires_at))])
             return Outcome.STORED
@@ -189,6 +201,11 @@ class KeyValue(ABC):
             return [put], len(put.value)
 
         return self.update([key], change)[0]
+
+    def need_versions(self) -> None:
+        """Raises ClientError when a request that compares or shows versions cannot be served."""
+        if not self.keeps_versions:
+            raise ClientError(f"versions are not kept by this instance's {self.kind} storage")
 
     # ---- numbers
 

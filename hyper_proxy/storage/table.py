@@ -11,10 +11,19 @@ from hyper_proxy.storage.memcache import MemcacheStorage
 from hyper_proxy.storage.redis import RedisStorage
 from hyper_proxy.storage.sqlite import SqliteStorage
 
+
+def _mysql(instance: str, level: Level, previous: Any) -> Any:
+    """Its driver is loaded by those that use it."""
+    from hyper_proxy.storage.mysql import MysqlStorage
+
+    return MysqlStorage(instance, level, previous)
+
+
 # (instance name, level, the storage of the configuration before or None) -> a storage that may take over its nodes
 STORAGES: dict[str, Callable[[str, Level, Any], Any]] = {
     "redis": RedisStorage,
     "memcache": MemcacheStorage,
     "lushan": LushanStorage,
     "sqlite": SqliteStorage.of_level,
+    "mysql": _mysql,
 }

@@ -52,6 +52,8 @@ CASES = (
     Case("HP208", FULL, 'password = "secret"', "", 'password = "s"', 'username = "proxy"'),
     Case("HP209", PLAIN, "10.0.0.1:6379:1 a", "127.0.0.1:6380:1 a", "127.0.0.1:6379:1 a"),
     Case("HP210", FULL, '"data/local.db"', '"data/local.db", "data/other.db"', '"data/other.db"'),
+    Case("HP211", FULL, '["10.0.0.8:3306 w"]', '["10.0.0.8:3306", "10.0.0.9:3306"]', "[]", "writers ="),
+    Case("HP212", FULL, "where = { deleted = 0 }", "where = { uid = 0 }", "where = { uid_ = 0 }"),
     Case("HP301", FULL, "backoff.max_ms = 1000", "backoff.max_ms = 9", "backoff.max_ms = 10"),
     Case("HP302", FULL, 'name = "page"', 'limits.max_key_bytes = 251\nname = "page"',
          'limits.max_key_bytes = 250\nname = "page"', "= 251"),
@@ -61,6 +63,7 @@ CASES = (
     Case("HP402", FULL, '"FLUSHALL"', '"FLUSHAL"', '"FLUSHDB"'),
     Case("HP403", FULL, "127.0.0.1:22122", "0.0.0.0:22122", "localhost:22122"),
     Case("HP404", PLAIN, "10.0.0.2:6379:1 b", "10.0.0.1:6379:1 b", "10.0.0.1:6380:1 b"),
+    Case("HP405", FULL, ', expires = "until" }', " }", ', expires = "ends" }', "table ="),
 )  # fmt: skip
 
 
@@ -108,11 +111,8 @@ def test_what_other_protocols_and_levels_will_bring_is_refused_by_name() -> None
     for old, new in (
         ('protocol = "redis"', 'protocol = "mysql"'),
         ('protocol = "redis"', 'protocol = "http"'),
-        ('storage = "redis"', 'storage = "mysql"'),
         ('storage = "redis"', 'storage = "local"'),
         (SERVERS, f'{SERVERS}, "----", {SERVERS}'),
-        ("servers =", 'writers = ["10.0.0.8:1"]\nservers ='),
-        ("servers =", 'table = { name = "user.profile" }\nservers ='),
         ("[[instance.level]]", "[instance.write_back]\nttl = 300\n[[instance.level]]"),
     ):
         found = findings(change(PLAIN, old, new))

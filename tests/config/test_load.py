@@ -21,6 +21,7 @@ from hyper_proxy.config.model import (
     LushanHashed,
     LushanPrefixed,
     Server,
+    Table,
     Timeout,
 )
 from tests.config.texts import FULL, PLAIN, change, findings
@@ -55,6 +56,12 @@ def test_every_value_of_a_full_file_arrives() -> None:
         LushanPrefixed(":", (("user", 1), ("a b", 2)), 0),
     ]
     assert config.instances[4].levels[0].servers == (Server(file="/etc/hp/data/local.db"),)
+    profile = config.instances[5].levels[0]
+    assert profile.table == Table("profile", "uid", "body", "user", expires="until")
+    assert profile.where == (("deleted", 0),)
+    assert profile.servers == (Server("10.0.0.7", 3306, name="r"),)
+    assert profile.writers == (Server("10.0.0.8", 3306, name="w"),)
+    assert (profile.database, profile.username, profile.password, profile.max_connections) == ("app", "reader", "x", 4)
 
 
 def test_defaults_are_filled_in_by_protocol() -> None:

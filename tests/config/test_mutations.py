@@ -125,7 +125,6 @@ MUTATIONS: tuple[tuple[str, str, str], ...] = (
     # not built
     ('protocol = "redis"', 'protocol = "mysql"', "HP108"),
     ('storage = "redis"', 'storage = "local"', "HP108"),
-    ("connections = 2", 'writers = ["a:1"]', "HP108"),
     ('    "unix:/run/d.sock:1 d",', '    "unix:/run/d.sock:1 d", "----",', "HP108"),
     # addresses
     ("127.0.0.1:22122", "unix:admin.sock", "HP109"),
@@ -146,6 +145,29 @@ MUTATIONS: tuple[tuple[str, str, str], ...] = (
     ("unix:/run/d.sock:1 d", "unix:/run/d.sock:0 d", "HP110"),
     ("unix:/run/d.sock:1 d", "/run/d.sock:1 d", "HP110"),
     ('"data/local.db"', '"data/"', "HP110"),
+    # tables of SQL
+    ("max_connections = 4", "max_connections = 0", "HP106"),
+    ('database = "app"', 'database = "a`b"', "HP106"),
+    ('database = "app"', "database = 3", "HP105"),
+    ('key = "uid"', 'key = "uid`"', "HP106"),
+    ('key = "uid"', 'key = ""', "HP106"),
+    ('key = "uid"', 'key = "123"', "HP106"),
+    ('key = "uid"', 'key = "BODY"', "HP106"),
+    ('key = "uid"', "key = 1", "HP105"),
+    ('key = "uid"', 'keys = "uid"', "HP104"),
+    ('key = "uid", ', "", "HP107"),
+    ('"user.profile"', '"a.b.c"', "HP106"),
+    ('"user.profile"', '"user."', "HP106"),
+    ('"user.profile"', '".profile"', "HP106"),
+    ('expires = "until"', 'expires = "un til"', "HP106"),
+    ("deleted = 0", "deleted = 0.5", "HP106"),
+    ("deleted = 0", "deleted = 9223372036854775808", "HP106"),
+    ("deleted = 0", '"del eted" = 0', "HP106"),
+    ("where = { deleted = 0 }", 'where = "deleted = 0"', "HP105"),
+    ("where = { deleted = 0 }", "where = { body = 0 }", "HP212"),
+    ('["10.0.0.8:3306 w"]', '["10.0.0.8:3306 w", "10.0.0.9:3306"]', "HP211"),
+    ('["10.0.0.8:3306 w"]', '["10.0.0.8 w"]', "HP110"),
+    ('["10.0.0.8:3306 w"]', '["10.0.0.8:3306 r"]', "HP203"),
     # contradictions
     ('name = "page"', 'name = "user" # again', "HP201"),
     ("127.0.0.1:11311", "127.0.0.1:22122", "HP202"),
@@ -165,6 +187,12 @@ MUTATIONS: tuple[tuple[str, str, str], ...] = (
     ("unix:/run/d.sock:1 d", "unix:/tmp/user.sock:1 d", "HP209"),
     ('"data/local.db"', '"data/local.db", "data/more.db"', "HP210"),
     ("backoff.max_ms = 1000", "backoff.max_ms = 1", "HP301"),
+    ('username = "reader"', "", "HP206"),
+    ('  table = { name = "user.profile", key = "uid", value = "body", expires = "until" }\n', "", "HP206"),
+    ('database = "app"\n  table = { name = "user.profile"', 'table = { name = "profile"', "HP206"),
+    ("max_connections = 4", "db = 1", "HP205"),
+    ("max_connections = 4", 'max_pending_bytes = "1MB"', "HP205"),
+    ("connections = 2\n", "max_connections = 2\n", "HP205"),
     # no toml
     ("workers = 2", "workers = two", "HP103"),
     ("workers = 2", "workers 2", "HP103"),
@@ -190,6 +218,10 @@ LINES = {
     ('name = "user"\n', ""): "[[instance]]",
     ('name = "page"\nprotocol = "memcache"', 'name = "page"'): "[[instance]]",
     ("password = 'p\"a[#s'", ""): 'username = "app"',
+    ('key = "uid", ', ""): "table =",
+    ('username = "reader"', ""): "[[instance.level]] # of SQL",
+    ('  table = { name = "user.profile", key = "uid", value = "body", expires = "until" }\n', ""):
+        "[[instance.level]] # of SQL",
     ('"0.0.0.0:6380",', '"0.0.0.0:6380"'): '"[::1]:6381"',
 }
 
@@ -236,6 +268,10 @@ GOOD = (
     change(FULL, 'storage = "memcache"', 'storage = "lushan"\nlushan_db = 1'),
     change(FULL, 'storage = "memcache"\ndistribution = "modula"\nservers = ["10.0.0.3:11211", "10.0.0.4:11211:2"]',
            'storage = "sqlite"\nservers = ["x.db"]'),
+    change(FULL, 'username = "reader"\n  password = "x"', 'username = "reader"'),
+    change(FULL, '["10.0.0.8:3306 w"]', '["10.0.0.7:3306:2 r"]'),
+    change(FULL, 'expires = "until"', 'expires = "until", id = "uid"'),
+    change(FULL, "where = { deleted = 0 }\n", ""),
     FULL.replace("\n", "\r\n"),
 )  # fmt: skip
 

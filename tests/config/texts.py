@@ -113,6 +113,22 @@ listen = ["127.0.0.1:6390"]
 [[instance.level]]
 storage = "sqlite"
 servers = ["data/local.db"]
+
+[[instance]]
+name = "profile"
+protocol = "redis"
+listen = ["127.0.0.1:6391"]
+
+  [[instance.level]] # of SQL
+  storage = "mysql"
+  servers = ["10.0.0.7:3306 r"]
+  writers = ["10.0.0.8:3306 w"]
+  max_connections = 4
+  username = "reader"
+  password = "x"
+  database = "app"
+  table = { name = "user.profile", key = "uid", value = "body", expires = "until" }
+  where = { deleted = 0 }
 """
 
 

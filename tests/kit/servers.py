@@ -10,11 +10,15 @@ import subprocess
 import tempfile
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from tests.kit.ports import accepts, free_port
 from tests.kit.wait import wait_for
 
-PACKAGES = {"redis-server": "redis-server", "memcached": "memcached", "nutcracker": "nutcracker"}
+PACKAGES = {
+    "redis-server": "redis-server", "memcached": "memcached", "nutcracker": "nutcracker",
+    "mariadbd": "mariadb-server-core",
+}  # fmt: skip
 
 # setpriv becomes the program: the kernel ends it when the test process ends in whatever way.
 DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
@@ -86,7 +90,7 @@ class Running:
                 reply += data
             return reply
 
-    def __enter__(self) -> Running:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:

@@ -1,18 +1,17 @@
-"""memcache verbs over the embedded storage: the same requests to memcached and to ours, the same bytes back."""
+"""memcache verbs over each key-value storage: the same requests to memcached and to ours, the same bytes back."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from itertools import zip_longest
-from pathlib import Path
 
 import pytest
 
 from hyper_proxy.protocol.memcache.translate import VERBS, execute
 from hyper_proxy.protocol.redis import translate as redis_front
 from hyper_proxy.protocol.redis.commands import COMMANDS
-from hyper_proxy.storage.sqlite import SqliteStorage
+from hyper_proxy.storage.keyvalue import KeyValue
 from tests.kit.servers import memcached
 from tests.kit.wait import wait_for
 from tests.protocol.memcache_requests import Generator, Request
@@ -20,9 +19,9 @@ from tests.protocol.raw import Raw
 
 
 class Pair:
-    """memcached and the translation over sqlite, side by side."""
+    """memcached and the translation, side by side."""
 
-    def __init__(self, raw: Raw, kv: SqliteStorage) -> None:
+    def __init__(self, raw: Raw, kv: KeyValue) -> None:
         self.raw, self.kv = raw, kv
 
     def ours(self, *words: bytes, value: bytes = b"") -> bytes:
@@ -71,12 +70,9 @@ def raw() -> Iterator[Raw]:
 
 
 @pytest.fixture
-def pair(raw: Raw, tmp_path: Path) -> Iterator[Pair]:
-    kv = SqliteStorage("user", str(tmp_path / "kv.db"))
-    kv.open()
+def pair(raw: Raw, kv: KeyValue) -> Pair:
     raw.memcache(b"flush_all\r\n")
-    yield Pair(raw, kv)
-    kv.close()
+    return Pair(raw, kv)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -133,7 +129,8 @@ def test_flushing(pair: Pair) -> None:
     pair.all(b"flush_all x", b"set a 0 0 1|1", b"flush_all noreply", b"get a", b"flush_all", b"flush_all 0")
     pair.all(b"flush_all 0 noreply", b"flush_all x noreply", b"flush_all 0 x", b"flush_all 0 0 0")
     assert pair.ours(b"flush_all", b"10") == (
-        b"CLIENT_ERROR flush_all with a delay is not served by an instance whose storage is sqlite\r\n"
+        b"CLIENT_ERROR flush_all with a delay is not served by an instance whose storage is %b\r\n"
+        % pair.kv.kind.encode()
     )
 
 
@@ -148,13 +145,14 @@ def test_a_line_of_a_wrong_length_is_answered_as_by_memcached(pair: Pair, line: 
 @pytest.mark.parametrize("line", [b"mg a N30", b"mg a R30", b"mg a h", b"mg a l", b"ms a 1 I", b"md a I"])
 def test_what_the_storage_cannot_hold_is_refused(pair: Pair, line: bytes) -> None:
     words = line.split()
-    reason = b"CLIENT_ERROR flag %c of %b is not served by an instance whose storage is sqlite\r\n"
-    assert pair.ours(*words) == reason % (words[-1][0], words[0])
+    reason = b"CLIENT_ERROR flag %c of %b is not served by an instance whose storage is %b\r\n"
+    assert pair.ours(*words) == reason % (words[-1][0], words[0], pair.kv.kind.encode())
 
 
 def test_an_unserved_verb_is_told_what_is_served(pair: Pair) -> None:
     reply = pair.ours(b"me", b"a")
-    assert reply.startswith(b"CLIENT_ERROR 'me' is not served by an instance whose storage is sqlite (it serves: add ")
+    reason = b"CLIENT_ERROR 'me' is not served by an instance whose storage is %b (it serves: add "
+    assert reply.startswith(reason % pair.kv.kind.encode())
     assert all(b" %b" % verb in reply for verb in VERBS)
 
 

@@ -1,4 +1,4 @@
-"""redis verbs over the embedded storage: the same commands to redis-server and to ours, the same bytes back."""
+"""redis verbs over each key-value storage: the same commands to redis-server and to ours, the same bytes back."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from hyper_proxy.protocol.redis.commands import COMMANDS
 from hyper_proxy.protocol.redis.translate import VERBS, execute
-from hyper_proxy.storage.sqlite import SqliteStorage
+from hyper_proxy.storage.keyvalue import KeyValue
 from tests.kit.servers import redis_server
 from tests.kit.wait import wait_for
 from tests.protocol.raw import Raw
@@ -27,9 +26,9 @@ class View:
 
 
 class Pair:
-    """redis-server and the translation over sqlite, side by side."""
+    """redis-server and the translation, side by side."""
 
-    def __init__(self, raw: Raw, kv: SqliteStorage) -> None:
+    def __init__(self, raw: Raw, kv: KeyValue) -> None:
         self.raw, self.kv, self.view = raw, kv, View()
 
     def ours(self, *argv: bytes) -> bytes:
@@ -69,13 +68,10 @@ def raw() -> Iterator[Raw]:
 
 
 @pytest.fixture
-def pair(raw: Raw, tmp_path: Path) -> Iterator[Pair]:
-    kv = SqliteStorage("user", str(tmp_path / "kv.db"))
-    kv.open()
+def pair(raw: Raw, kv: KeyValue) -> Pair:
     raw.redis(b"HELLO", b"2")
     raw.redis(b"FLUSHALL")
-    yield Pair(raw, kv)
-    kv.close()
+    return Pair(raw, kv)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -159,5 +155,6 @@ def test_a_cursor_beyond_all_keys_ends_the_walk(pair: Pair) -> None:
 
 
 def test_an_unserved_verb_is_told_what_is_served(pair: Pair) -> None:
-    expected = rb"-ERR 'lpush' is not served by an instance whose storage is sqlite \(it serves: APPEND .* UNLINK\)\r\n"
-    assert re.fullmatch(expected, pair.ours(b"LPUSH", b"a", b"1"))
+    kind = pair.kv.kind.encode()
+    expected = rb"-ERR 'lpush' is not served by an instance whose storage is %b \(it serves: APPEND .* UNLINK\)\r\n"
+    assert re.fullmatch(expected % kind, pair.ours(b"LPUSH", b"a", b"1"))

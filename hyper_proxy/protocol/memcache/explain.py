@@ -120,7 +120,7 @@ def _outcome(question: Question) -> Outcome:
         return Outcome(NOTHING, error=_text(wording.refused(row.name, row.why)))
     if row.form == LOCAL:
         return _local(question)
-    if ground.placement is None:
+    if ground.is_translated:
         return _embedded(question)
     if question.storage == "lushan":
         return _from_lushan(question)
@@ -161,7 +161,7 @@ def _embedded(question: Question) -> Outcome:
     if name not in translate.VERBS:
         error = f"'{_text(name)}' is not served by an instance whose storage is {question.storage}"
         return Outcome(NOTHING, error=_text(wording.client_error(error)))
-    return Outcome(f"no server is asked: the request becomes operations on the {question.storage} file")
+    return Outcome(question.ground.own_way)
 
 
 def _local(question: Question) -> Outcome:
@@ -172,7 +172,7 @@ def _local(question: Question) -> Outcome:
 def _flush(question: Question) -> Outcome:
     if not policy.allows(question.instance, "FLUSH_ALL"):
         return Outcome(NOTHING, error=_text(wording.NO_FLUSH))
-    if question.ground.placement is None:
+    if question.ground.is_translated:
         return _embedded(question)
     if question.storage == "lushan":
         return Outcome(NOTHING, error=_text(wording.refused(question.row.name, "Lushan is read only")))

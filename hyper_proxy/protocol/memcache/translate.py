@@ -48,7 +48,10 @@ class Row:
 
 def _get(*, versions: bool) -> Verb:
     def get(kv: KeyValue, words: list[bytes], value: bytes) -> bytes:
-        return encode_items(words[1:], kv.get_many(_keys(words[1:])), versions=versions)
+        if versions:
+            kv.need_versions()
+        read = kv.get_many if versions else kv.read_many
+        return encode_items(words[1:], read(_keys(words[1:])), versions=versions)
 
     return get
 
@@ -56,6 +59,8 @@ def _get(*, versions: bool) -> Verb:
 def _gat(*, versions: bool) -> Verb:
     def gat(kv: KeyValue, words: list[bytes], value: bytes) -> bytes:
         expires_at = parse_exptime(words[1], BAD_EXPTIME)
+        if versions:
+            kv.need_versions()
         return encode_items(words[2:], kv.expire_many(_keys(words[2:]), expires_at), versions=versions)
 
     return gat

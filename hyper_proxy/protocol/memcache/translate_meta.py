@@ -138,6 +138,8 @@ def parse_line(kv: KeyValue, words: list[bytes], first: int, unserved: bytes, co
         raise ClientError("invalid mode for ms M token")
     if len(line.flags.get(b"O", b"")) > MAX_OPAQUE_BYTES:
         raise ClientError("opaque token too long")
+    if b"c" in line or b"C" in line:
+        kv.need_versions()
     for flag in line.flags:
         if flag in unserved:
             verb = words[0].decode()
@@ -186,7 +188,8 @@ def get(kv: KeyValue, words: list[bytes], value: bytes) -> bytes:
     """mg: read, and with T change the time of expiry too."""
     line = parse_line(kv, words, 2, b"NRhl")
     keys = [line.key]
-    item = (kv.expire_many(keys, line.expiry(b"T", None)) if b"T" in line else kv.get_many(keys))[0]
+    read = kv.get_many if b"t" in line or b"c" in line else kv.read_many
+    item = (kv.expire_many(keys, line.expiry(b"T", None)) if b"T" in line else read(keys))[0]
     if item is None:
         return b"" if b"q" in line else line.reply(b"EN")
     line.show_life(b"T", item.expires_at)

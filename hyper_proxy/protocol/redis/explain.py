@@ -76,7 +76,7 @@ def outcome(case: Case) -> Outcome:
         Framer(limits.max_arguments, limits.max_value_bytes, limits.max_line_bytes).scan(join_words(case.argv), 0)
         if row.dangerous:
             policy.check_allowed(instance, wording.permission(row))
-        if case.ground.placement is None and (row.treatment not in AT_HOME or row.name in NEEDS_REDIS):
+        if case.ground.is_translated and (row.treatment not in AT_HOME or row.name in NEEDS_REDIS):
             return translated(case)
         return TREATMENTS[row.treatment](case)
     except wording.ErrorReply as fault:
@@ -91,7 +91,7 @@ def translated(case: Case) -> Outcome:
     if case.row.name not in translate.VERBS:
         name = case.row.name.decode()
         return Outcome("nothing is sent", error=f"ERR '{name}' is not served by an instance whose storage is {storage}")
-    return Outcome(f"no server is asked: the request becomes operations on the {storage} file")
+    return Outcome(case.ground.own_way)
 
 
 def same_shard(case: Case) -> Outcome:
@@ -168,9 +168,9 @@ def _select(case: Case) -> Outcome:
         db = int(case.argv[1])
     except ValueError:
         raise wording.ErrorReply(wording.NOT_AN_INTEGER) from None
-    if not 0 <= db < (ground.instance.dbs if ground.placement else 1):
+    if not 0 <= db < (1 if ground.is_translated else ground.instance.dbs):
         raise wording.ErrorReply(wording.DB_RANGE)
-    there = f", where it is number {ground.level.db + db}" if ground.placement else ""
+    there = "" if ground.is_translated else f", where it is number {ground.level.db + db}"
     return Outcome(f"kept for this client: its next requests go over connections to that database{there}")
 
 

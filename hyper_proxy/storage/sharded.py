@@ -1,0 +1,124 @@
+"""One key space over several others: a key is in the one that the instance's placement chooses.
+
+What is asked of several of them at once is asked of all at the same time. It is atomic in each, not over all: when one
+fails, what the others have done remains done, as with several servers of any kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import gevent
+
+from hyper_proxy.common.errors import ClientError, HyperProxyError
+from hyper_proxy.storage.keyvalue import Change, Item, KeyValue, Put
+
+T = TypeVar("T")
+
+APART = "the keys of this request are on different servers, and must change together"
+
+
+class Locate(Protocol):
+    """hyper_proxy.hashing.placement.Placement, which lies above the storages."""
+
+    def locate(self, data: bytes, start: int, end: int) -> int: ...
+
+
+class Sharded(KeyValue):
+    """`shards` in the order of the level's servers; `placement` is set before the first request."""
+
+    def __init__(self, shards: Sequence[KeyValue]) -> None:
+        self.shards = shards
+        self.placement: Locate | None = None
+
+    def shard(self, key: bytes) -> int:
+        """Which of them has the key."""
+        if len(self.shards) == 1 or self.placement is None:
+            return 0
+        return self.placement.locate(key, 0, len(key))
+
+    # ---- verbs
+
+    def get_many(self, keys: Sequence[bytes]) -> list[Item | None]:
+        return self._by_position(keys, lambda shard, part: shard.get_many(part))
+
+    def expire_many(self, keys: Sequence[bytes], expires_at: float | None) -> list[Item | None]:
+        return self._by_position(keys, lambda shard, part: shard.expire_many(part, expires_at))
+
+    def update(self, keys: Sequence[bytes], change: Change[T]) -> tuple[T, tuple[int, ...]]:
+        return self._together(keys).update(keys, change)
+
+    def put_many_if_absent(self, entries: Sequence[tuple[bytes, Put]]) -> bool:
+        return self._together([key for key, _ in entries]).put_many_if_absent(entries)
+
+    def put_many(self, entries: Sequence[tuple[bytes, Put]]) -> None:
+        parts = self._split([key for key, _ in entries])
+        self._ask(parts, lambda shard, part: shard.put_many([entries[at] for at in part]))
+
+    def delete_many(self, keys: Sequence[bytes]) -> int:
+        parts = self._split(keys)
+        return sum(self._ask(parts, lambda shard, part: shard.delete_many([keys[at] for at in part])))
+
+    def count(self) -> int:
+        return sum(self._ask(self._all, lambda shard, part: shard.count()))
+
+    def clear(self) -> None:
+        self._ask(self._all, lambda shard, part: shard.clear())
+
+    def scan(self, cursor: int, limit: int) -> tuple[int, list[bytes]]:
+        """One shard after the other; the cursor says which, and where in it."""
+        inner, number = divmod(cursor, len(self.shards))
+        following, keys = self.shards[number].scan(inner, limit)
+        if following:
+            return following * len(self.shards) + number, keys
+        return (number + 1) % len(self.shards), keys
+
+    # ---- parts
+
+    @property
+    def _all(self) -> dict[int, list[int]]:
+        return {number: [] for number in range(len(self.shards))}
+
+    def _split(self, keys: Sequence[bytes]) -> dict[int, list[int]]:
+        """The positions of the keys by shard."""
+        parts: dict[int, list[int]] = {}
+        for at, key in enumerate(keys):
+            parts.setdefault(self.shard(key), []).append(at)
+        return parts
+
+    def _together(self, keys: Sequence[bytes]) -> KeyValue:
+        parts = self._split(keys)
+        if len(parts) > 1:
+            raise ClientError(APART)
+        return self.shards[next(iter(parts), 0)]
+
+    def _by_position(
+        self, keys: Sequence[bytes], ask: Callable[[KeyValue, list[bytes]], list[Item | None]]
+    ) -> list[Item | None]:
+        parts = self._split(keys)
+        found = self._ask(parts, lambda shard, part: ask(shard, [keys[at] for at in part]))
+        items: list[Item | None] = [None] * len(keys)
+        for part, answers in zip(parts.values(), found, strict=True):
+            for at, item in zip(part, answers, strict=True):
+                items[at] = item
+        return items
+
+    def _ask(self, parts: dict[int, list[int]], ask: Callable[[KeyValue, list[int]], T]) -> list[T]:
+        """The answer of each part; all are waited for, then the first error is raised."""
+        if len(parts) == 1:
+            return [ask(self.shards[number], part) for number, part in parts.items()]
+        asked = [gevent.spawn(_attempt, ask, self.shards[number], part) for number, part in parts.items()]
+        gevent.joinall(asked)
+        answers: list[Any] = [one.get() for one in asked]
+        for answer in answers:
+            if isinstance(answer, HyperProxyError):
+                raise answer
+        return answers
+
+
+def _attempt(ask: Callable[[KeyValue, list[int]], T], shard: KeyValue, part: list[int]) -> T | HyperProxyError:
+    try:
+        return ask(shard, part)
+    except HyperProxyError as error:
+        return error
