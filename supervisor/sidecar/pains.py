@@ -13,7 +13,7 @@ from supervisor.sidecar.formats import duration, number
 
 BAD, WARNING = "bad", "warning"
 
-LAG_S = 0.1
+LAG_S = 0.2
 SILENT_S = 2.0
 IMBALANCE = 2.0
 # With so few connections for each worker a hash is uneven, and nothing is wrong.
