@@ -49,7 +49,9 @@ class Admin:
     token: str = ""
     file: str = ""
 
-    def ask(self, method: str, path: str, fields: Mapping[str, object] | None = None) -> tuple[int, Answer]:
+    def ask(
+        self, method: str, path: str, fields: Mapping[str, object] | None = None, timeout_s: float = TIMEOUT_S
+    ) -> tuple[int, Answer]:
         """Status and JSON body of one request; the fields go into the query of a GET, else into the body.
 
         Raises Unreachable.
@@ -63,7 +65,7 @@ class Admin:
             headers["Content-Type"] = "application/json"
             if self.token:
                 headers["Authorization"] = f"Bearer {self.token}"
-        connection = _connection(self.address)
+        connection = _connection(self.address, timeout_s)
         try:
             connection.request(method, path, body, headers)
             response = connection.getresponse()
@@ -122,17 +124,17 @@ def _user() -> str:
         return f"uid {os.getuid()}"
 
 
-def _connection(address: str) -> http.client.HTTPConnection:
+def _connection(address: str, timeout_s: float) -> http.client.HTTPConnection:
     if address.startswith("unix:"):
-        return _UnixConnection(address.removeprefix("unix:"))
-    return http.client.HTTPConnection(address, timeout=TIMEOUT_S)
+        return _UnixConnection(address.removeprefix("unix:"), timeout_s)
+    return http.client.HTTPConnection(address, timeout=timeout_s)
 
 
 class _UnixConnection(http.client.HTTPConnection):
     """HTTP over a unix socket."""
 
-    def __init__(self, path: str) -> None:
-        super().__init__("localhost", timeout=TIMEOUT_S)
+    def __init__(self, path: str, timeout_s: float) -> None:
+        super().__init__("localhost", timeout=timeout_s)
         self._path = path
 
     def connect(self) -> None:

@@ -35,6 +35,7 @@ class Verb:
 VERBS: dict[str, Verb] = {
     "serve": Verb("hyper_proxy.cli.serve", "run the fleet, in the foreground"),
     "ctl": Verb("hyper_proxy.cli.ctl", "talk to the running fleet: reload, show, drain, stop"),
+    "top": Verb("hyper_proxy.cli.top", "watch the running fleet: rates, latencies, workers, servers"),
     "check": Verb("hyper_proxy.cli.check", "list everything that is wrong with a configuration file"),
     "explain": Verb("hyper_proxy.cli.explain", "say where a request would go, and why; sends nothing"),
     "demo": Verb("hyper_proxy.cli.demo", "a fleet on embedded storage, to try: nothing to install or configure"),

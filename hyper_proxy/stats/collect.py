@@ -16,9 +16,14 @@ def collect(fronts: Mapping[str, Any], worker: Mapping[str, int]) -> dict[str, A
     """fronts: hyper_proxy.front.Front by instance name. worker: what the engine itself has counted."""
     connections = sum(len(front.clients) for front in fronts.values())
     rss_bytes = int(os.pread(_memory, 256, 0).split()[1]) * _PAGE
+    instances = {name: _instance(front) for name, front in fronts.items()}
+    work = {
+        "requests": sum(sum(row["requests"].values()) for row in instances.values()),
+        "in_flight": sum(row["in_flight"] for row in instances.values()),
+    }
     return {
-        "worker": {"connections": connections, "rss_bytes": rss_bytes, "fds": open_descriptors(), **worker},
-        "instances": {name: _instance(front) for name, front in fronts.items()},
+        "worker": {"connections": connections, "rss_bytes": rss_bytes, "fds": open_descriptors(), **work, **worker},
+        "instances": instances,
     }
 
 

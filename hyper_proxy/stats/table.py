@@ -40,6 +40,8 @@ TABLE = (
     Statistic(WORKER, "beat_age_s", GAUGE, "seconds", "Time since the worker's last heartbeat."),
     Statistic(WORKER, "loop_lag_s", GAUGE, "seconds", "Longest delay of the event loop in the last heartbeats."),
     Statistic(WORKER, "connections", GAUGE, "", "Client connections that are open."),
+    Statistic(WORKER, "in_flight", GAUGE, "", "Clients that wait for a reply."),
+    Statistic(WORKER, "requests", COUNTER, "", "Requests that were answered, errors included."),
     Statistic(WORKER, "rss_bytes", GAUGE, "bytes", "Resident memory; pages shared with the master are included."),
     Statistic(WORKER, "fds", GAUGE, "", "Descriptors that are open."),
     Statistic(WORKER, "cpu_s", GAUGE, "seconds", "Processor time that the worker in this slot has used."),
