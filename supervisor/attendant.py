@@ -23,6 +23,7 @@ from supervisor.slots import HEALTHY_S, backoff_s
 
 # Longer than the sidecar gives its own answers (supervisor/sidecar/service.py).
 STOP_GRACE_S = 0.6
+LEAVE_GRACE_S = 1.5
 
 # It imports Flask and more. Its first sign of life is due so much later than any other.
 BOOT_S = 20.0
@@ -87,9 +88,18 @@ class Attendant:
         self._pipe, self.pid = None, 0
         if pipe is not None:
             self._leaving[pid] = pipe
-            pipe.say_end()
-            self._loop.later(STOP_GRACE_S, lambda: self._children.kill(pid, signal.SIGKILL))
+            self._dismiss(pid, pipe)
         self._restart()
+
+    def leave(self) -> None:
+        """Ends the sidecar for good, since another master has one on the same socket: it takes nobody any more."""
+        self._stopping = True
+        if self._pipe is not None:
+            self._dismiss(self.pid, self._pipe)
+
+    def _dismiss(self, pid: int, pipe: Pipe) -> None:
+        pipe.send({"type": "leave"})
+        self._loop.later(LEAVE_GRACE_S, lambda: self._children.kill(pid, signal.SIGKILL))
 
     def abort(self, why: str) -> None:
         """Ends a sidecar that hangs: first by the signal at which it shows its stack. Another one follows."""
@@ -100,6 +110,8 @@ class Attendant:
 
     def stop(self) -> None:
         """Ends the sidecar for good. It may finish its answers: who asked for the end wants to hear of it."""
+        if self._stopping:
+            return
         self._stopping = True
         if self._pipe is not None:
             self._pipe.say_end()

@@ -31,12 +31,14 @@ class _Pull:
 
 
 class Census:
-    """Snapshots of the living by slot (in the slots) and the sum of the dead in `retired`."""
+    """Snapshots of the living by slot (in the slots), the sum of the dead in `retired`, and in `left` what a
+    predecessor has counted up to an upgrade, and its draining workers since."""
 
     def __init__(self, loop: Loop, fleet: Fleet) -> None:
         self._loop = loop
         self._fleet = fleet
         self.retired: Snapshot = {}
+        self.left: Snapshot = {}
         self._pulls: dict[int, _Pull] = {}
         self._number = 0
         fleet.routes.update(snapshot=self._snapshot, gone=self._snapshot)
@@ -77,6 +79,15 @@ class Census:
             for index, slot in (*current, *retired)
             if slot.snapshot
         ]
+
+    def ended(self) -> Snapshot:
+        """What was counted by workers that this master does not have, or has not any more."""
+        return merge([self.retired, self.left])
+
+    def counters(self) -> Snapshot:
+        """All that was ever counted, without gauges: what a successor goes on from."""
+        living = [retire(slot.snapshot) for slot in self._fleet.everyone() if slot.snapshot]
+        return merge([self.retired, self.left, *living])
 
     def _snapshot(self, slot: Slot, message: Message) -> None:
         slot.snapshot = message["data"]

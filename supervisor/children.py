@@ -23,6 +23,10 @@ class Children:
         self._on_exit[pid] = on_exit
         return pid
 
+    def adopt(self, pid: int, on_exit: Callable[[int], None]) -> None:
+        """A child that was not forked here; the same as after `fork`."""
+        self._on_exit[pid] = on_exit
+
     def reap(self) -> None:
         """Takes the exit status of every child that has ended. As pid 1 of a container there are unknown ones too."""
         while True:

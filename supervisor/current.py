@@ -25,9 +25,10 @@ class Past:
 class Current:
     """Changed at one place only: by a reload that commits.
 
-    `lines` tells where in the file a key stands, by path ("log.file"); `past` is what a reload has replaced, None before
-    the first one; `digest` identifies the text of the file, "" for the embedded default; `listeners` are by address; `loaded_at` is in
-    seconds since 1970; `overrides` is what operators have ordered meanwhile.
+    `digest` identifies the text of the file, "" for the embedded default; `listeners` are by address; `loaded_at` is in
+    seconds since 1970; `lines` tells where in the file a key stands, by path ("log.file"); `past` is what a reload has
+    replaced, None before the first one; `overrides` is what operators have ordered meanwhile; `shared`
+    says that another master has the same listeners: to close them here must leave no trace.
     """
 
     config: Config
@@ -40,6 +41,7 @@ class Current:
     generation: int = 1
     lines: dict[str, int] = field(default_factory=dict)
     past: Past | None = None
+    shared: bool = False
     overrides: Overrides = field(default_factory=Overrides)
 
     def begin(self, config: Config, digest: str, lines: dict[str, int], listeners: dict[str, Listener]) -> None:
@@ -56,13 +58,22 @@ class Current:
     def close_listeners(self) -> None:
         """Closes the clients' listeners for good; each worker still has its own descriptor and the queue behind it."""
         for listener in self.listeners.values():
-            listener.close()
+            self._close(listener)
 
     def close(self) -> None:
         """Closes everything for good."""
         self.close_listeners()
-        self.admin.close()
-        self.pidfile.remove()
+        self._close(self.admin)
+        if self.shared:
+            self.pidfile.close()
+        else:
+            self.pidfile.remove()
+
+    def _close(self, listener: Listener) -> None:
+        if self.shared:
+            listener.close_in_child(frozenset())
+        else:
+            listener.close()
 
     def close_in_child(self, keep: frozenset[socket.socket]) -> None:
         """Closes in a fresh child what it does not keep."""

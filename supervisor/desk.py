@@ -19,18 +19,20 @@ from supervisor.events import Events
 from supervisor.reload import Reloader
 from supervisor.slots import SlotState
 from supervisor.stop import Stopper
+from supervisor.upgrade import Upgrader
 
 
 class Desk:
     """Answers the sidecar's questions and passes its orders on."""
 
     def __init__(
-        self, current: Current, census: Census, reloader: Reloader, stopper: Stopper, events: Events
+        self, current: Current, census: Census, reloader: Reloader, stopper: Stopper, upgrader: Upgrader, events: Events
     ) -> None:
         self._current = current
         self._census = census
         self._reloader = reloader
         self._stopper = stopper
+        self._upgrader = upgrader
         self._started_at_s = time.monotonic()
         path = current.config.path
         self._file = os.path.abspath(path) if path else ""
@@ -61,6 +63,7 @@ class Desk:
                 "host": socket.gethostname(),
                 "uptime_s": round(time.monotonic() - self._started_at_s, 3),
                 "state": state,
+                "last_upgrade": self._upgrader.last.report() if self._upgrader.last else None,
                 "log_lost": log.sink().lost,
             },
             "workers": workers,
@@ -77,7 +80,7 @@ class Desk:
         }
 
     def config(self) -> dict[str, Any]:
-        """The configuration in force as JSON, key by key too, and what the last reload has changed; secrets are masked."""
+        """The configuration in force, as a whole and by key, and what the last reload has changed; secrets masked."""
         current, past = self._current, self._current.past
         rows = effective(current.config, current.lines)
         changes = {
@@ -95,7 +98,7 @@ class Desk:
 
     def _stats(self, answer: Answer, message: Message) -> None:
         def pulled(silent: list[int]) -> None:
-            snapshots = {"silent": silent, "snapshots": self._census.snapshots(), "retired": self._census.retired}
+            snapshots = {"silent": silent, "snapshots": self._census.snapshots(), "retired": self._census.ended()}
             answer(self.status() | snapshots)
 
         self._census.pull(pulled)

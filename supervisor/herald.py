@@ -9,10 +9,12 @@
 
 from __future__ import annotations
 
+import os
+
 from supervisor.current import Current
 from supervisor.fleet import Fleet
 from supervisor.loop import Loop
-from supervisor.notify import Notifier, extend_timeout, reloading
+from supervisor.notify import VARIABLES, Notifier, extend_timeout, reloading
 from supervisor.reload import Reloader
 from supervisor.slots import SlotState
 from supervisor.stop import FAST_DRAIN_S, GRACE_S, Stopper
@@ -61,6 +63,16 @@ class Herald:
             self._send(self.status(), READY)
         elif status != self._status:
             self._send(status)
+
+    def environment_of_successor(self) -> dict[str, str]:
+        """The environment of this process for the program that takes its place."""
+        own = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+        return own | self._notifier.for_successor()
+
+    def hand_over(self, pid: int) -> None:
+        """Says who is the main process from now on, and nothing any more."""
+        self._notifier.send(f"MAINPID={pid}")
+        self._notifier = Notifier({})
 
     def status(self) -> str:
         """One line: what the fleet does, how many workers serve, and what an operator should look at."""

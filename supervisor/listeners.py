@@ -13,7 +13,6 @@ import errno
 import os
 import socket
 import stat
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hyper_proxy.common import log
@@ -53,8 +52,8 @@ class Listener:
 
     listen: Listen
     sockets: tuple[socket.socket, ...]
-    is_given: bool = False
     inode: int = 0
+    is_given: bool = False
 
     def of(self, slot: int) -> socket.socket:
         """The socket that the worker of this slot accepts from."""
@@ -104,19 +103,6 @@ def wanted(config: Config) -> dict[str, Wanted]:
         for index, instance in enumerate(config.instances)
         for position, listen in enumerate(instance.listen)
     }
-
-
-def bind_all(wishes: Iterable[Wanted], slots: int) -> dict[str, Listener]:
-    """Opens listeners for that many slots, by address. Raises ListenError; nothing stays open then."""
-    bound: dict[str, Listener] = {}
-    try:
-        for wish in wishes:
-            bound[wish.listen.address] = _bind(wish.listen, slots, wish.where)
-    except ListenError:
-        for listener in bound.values():
-            listener.close()
-        raise
-    return bound
 
 
 def fit(current: dict[str, Listener], wishes: dict[str, Wanted], slots: int) -> dict[str, Listener]:

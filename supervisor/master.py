@@ -15,10 +15,8 @@ from __future__ import annotations
 
 import gc
 import os
-import resource
 import socket
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
@@ -36,22 +34,27 @@ from supervisor.children import Children
 from supervisor.current import Current
 from supervisor.desk import Desk
 from supervisor.errands import Errands
+from supervisor.estate import Estate
 from supervisor.events import Events
 from supervisor.fleet import EnterWorker, Fleet
 from supervisor.generations import Generations
+from supervisor.heir import Heir
 from supervisor.herald import Herald
 from supervisor.inquiries import Inquiries
-from supervisor.listeners import ListenError, bind_admin, bind_all, wanted
+from supervisor.limits import LimitError, raise_file_limit
+from supervisor.listeners import ListenError
 from supervisor.log_roll import LogRoller
 from supervisor.loop import Loop
 from supervisor.notify import Notifier
+from supervisor.opening import take_hold
 from supervisor.orders import Orders
-from supervisor.pidfile import PidFile, PidFileError, claim
+from supervisor.pidfile import PidFileError
+from supervisor.privileges import PrivilegeError, drop_privileges
 from supervisor.reload import Reloader
 from supervisor.signals import SignalInbox
 from supervisor.staffing import Staffing
 from supervisor.stop import Stopper
-from supervisor.validate import lines_in
+from supervisor.upgrade import UNDER_WAY, Upgrader
 from supervisor.verdict import Verdict
 from supervisor.watch import Watch
 
@@ -59,6 +62,7 @@ EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_NO_WORKER = 3
 EXIT_OS = 71  # sysexits.h: EX_OSERR
+EXIT_PERMISSION = 77  # sysexits.h: EX_NOPERM
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +73,27 @@ class Crew:
     sidecar: EnterSidecar
 
 
-def run(config: Config, digest: str, crew: Crew, findings: Sequence[Finding] = ()) -> int:
-    """Serves until told to stop; returns the exit code of the process. `findings` are the warnings of the file."""
+def run(
+    config: Config, digest: str, crew: Crew, findings: Sequence[Finding] = (), estate: Estate | None = None
+) -> int:
+    """Serves until told to stop; returns the exit code of the process. `findings` are the warnings of the file,
+    `estate` is what a running master has left to this one."""
     try:
         logs.apply_first(config.log)
         for finding in findings:
             log.warning("config.warning", finding=finding)
             if config.log.file:  # who starts it by hand reads it here
                 sys.stderr.write(f"{finding}\n")
-        raise_descriptor_limit()
-        current = take_hold(config, digest)
-    except (ListenError, PidFileError, logs.LogError) as error:
+        raise_file_limit(config)
+        current = take_hold(config, digest, estate)
+        drop_privileges(current)
+    except (ListenError, PidFileError, LimitError, PrivilegeError, logs.LogError) as error:
         hint = f" in {config.path}" if config.path else " in a configuration of your own: -c FILE"
         give_up(f"{error}{hint}")
-        return EXIT_OS
-    return Master(current, crew).run()
+        if estate is not None:
+            estate.decline(f"{error}{hint}")
+        return EXIT_PERMISSION if isinstance(error, PrivilegeError) else EXIT_OS
+    return Master(current, crew, estate).run()
 
 
 def give_up(text: str) -> None:
@@ -93,40 +103,12 @@ def give_up(text: str) -> None:
         log.error("master.failed", error=text)
 
 
-def raise_descriptor_limit() -> None:
-    """Clients and servers each take a descriptor: use as many as the system lets this user have, as `check` assumes."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def take_hold(config: Config, digest: str) -> Current:
-    """Takes what no second master may have: pid file and addresses. Raises PidFileError and ListenError; nothing is
-    kept then."""
-    pidfile = claim(config.pidfile)
-    try:
-        return open_listeners(config, digest, pidfile)
-    except ListenError:
-        pidfile.remove()
-        raise
-
-
-def open_listeners(config: Config, digest: str, pidfile: PidFile) -> Current:
-    """Binds everything that a configuration asks for. Raises ListenError; nothing stays open then."""
-    admin = bind_admin(config.admin)
-    try:
-        listeners = bind_all(wanted(config).values(), config.worker_count)
-    except ListenError:
-        admin.close()
-        raise
-    lines = lines_in(config.path)
-    return Current(config, digest, config.worker_count, listeners, admin, time.time(), pidfile, lines=lines)
-
-
 class Master:
     """One fleet, from the first fork to the last exit status."""
 
-    def __init__(self, current: Current, crew: Crew) -> None:
+    def __init__(self, current: Current, crew: Crew, estate: Estate | None = None) -> None:
         self._current = current
+        self._name = current.config.path or "embedded default"
         events = Events()
         log.watch(events.note)
         self._roller = LogRoller(lambda: current.config.log, self._tell_to_reopen_logs)
@@ -139,7 +121,11 @@ class Master:
         self._reloader = Reloader(loop, children, current, fleet, generations, self._shed)
         self._stopper = Stopper(loop, children, current, fleet)
         self._herald = Herald(loop, Notifier(os.environ), current, fleet, self._reloader, self._stopper)
-        desk = Desk(current, census, self._reloader, self._stopper, events)
+        self._heir = Heir(loop, estate, current, fleet, census, self._open, self._herald.start) if estate else None
+        self._upgrader = Upgrader(
+            loop, children, current, fleet, census, self._reloader, self._herald, self._retire_for_successor
+        )
+        desk = Desk(current, census, self._reloader, self._stopper, self._upgrader, events)
         self._adoption = Adoption(loop, current, fleet)
         staffing = Staffing(loop, current, fleet, generations, self._adoption, self._reloader)
         errands = Errands(loop, fleet)
@@ -159,11 +145,14 @@ class Master:
             "stand_down": staffing.stand_down,
             "reopen_logs": self._reopen_logs,
             "reload": self._reload,
+            "upgrade": self._upgrader.request,
         }
 
     def run(self) -> int:
         """Starts the fleet and turns the loop until it has ended."""
-        setproctitle.setproctitle(f"hyper-proxy: master {self._current.config.path or 'embedded default'}")
+        if self._heir is not None:
+            setproctitle.setproctitle(f"hyper-proxy: new master {self._name}")
+            self._reloader.hold(UNDER_WAY)
         log.bind(role="master")
         self._inbox.install()
         self._loop.add(self._inbox.read_end, self._on_signals)
@@ -171,21 +160,44 @@ class Master:
         gc.freeze()  # Keeps the collector of the children away from the pages they share with the master.
         try:
             self._fleet.start()
-            self._attendant.start()
+            if self._heir is None:
+                self._open()
         except OSError as error:
-            give_up(f"cannot start a process: {error}")
-            self._stopper.fast()
+            self._give_up(f"cannot start a process: {error}")
             self._finish()
             return EXIT_OS
-        self._announce()
-        self._herald.start()
         self._watch.run()
         self._adoption.run()
-        self._roller.run(self._loop)
         code = self._serve()
         self._finish()
         log.info("master.ended", code=code)
         return code
+
+    def _open(self) -> None:
+        """The workers serve, or are about to: all that the world sees begins. Raises OSError when the system refuses a
+        process to a first master."""
+        setproctitle.setproctitle(f"hyper-proxy: master {self._name}")
+        if self._heir is None:
+            self._attendant.start()
+            self._herald.start()
+        else:
+            self._attendant.move()
+            self._upgrader.note_success(self._heir.predecessor)
+            self._reloader.hold("")
+        self._announce()
+        self._roller.run(self._loop)
+
+    def _give_up(self, text: str) -> None:
+        give_up(text)
+        if self._heir is not None:
+            self._heir.decline(text)
+        self._stopper.fast()
+
+    def _retire_for_successor(self) -> None:
+        """Another master serves: this one ends when its clients have."""
+        setproctitle.setproctitle(f"hyper-proxy: old master {self._name}")
+        self._attendant.leave()
+        self._stopper.drain()
 
     def _announce(self) -> None:
         """What runs, and where: without a file nobody has chosen it."""
@@ -200,18 +212,26 @@ class Master:
 
     def _serve(self) -> int:
         while not self._stopper.done:
-            self._loop.turn()
-            self._herald.look()
-            if not self._fleet.serving and not self._stopper.mode:
-                error = self._start_failure()
-                if error:
-                    give_up(f"no worker could start: {error}")
-                    self._stopper.fast()
-                    return EXIT_NO_WORKER
+            self._turn()
+            error = "" if self._stopper.mode else self._start_failure()
+            if error:
+                self._give_up(f"no worker could start: {error}")
+                return EXIT_NO_WORKER
         return EXIT_OK
 
+    def _turn(self) -> None:
+        self._loop.turn()
+        self._upgrader.look()
+        if self._heir is None or self._heir.owner:
+            self._herald.look()
+
     def _start_failure(self) -> str:
-        """The first worker's error when every worker of the first generation has failed, else nothing."""
+        """The first worker's error when every worker of the first generation has failed, or any of a master that is to
+        take another's place; else nothing."""
+        if self._heir is not None and self._heir.failure:
+            return self._heir.failure
+        if self._fleet.serving:
+            return ""
         slots = self._fleet.slots
         if all(slot.failures for slot in slots):
             return next(slot.boot_error for slot in slots)
@@ -221,8 +241,8 @@ class Master:
         """Waits for the last children and closes what is left."""
         self._attendant.stop()
         while not self._stopper.done or self._attendant.pid:
-            self._herald.look()
-            self._loop.turn()
+            self._turn()
+        self._upgrader.farewell(self._turn)
         self._current.close()
 
     def _on_signals(self, events: int) -> None:
@@ -258,4 +278,7 @@ class Master:
         self._fleet.close_in_child()
         self._attendant.close_in_child()
         self._reloader.close_in_child(keep)
+        self._upgrader.close_in_child()
+        if self._heir is not None:
+            self._heir.close_in_child(keep)
         self._current.close_in_child(keep)

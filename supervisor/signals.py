@@ -32,7 +32,7 @@ SIGNALS: tuple[SignalRow, ...] = (
     SignalRow(signal.SIGUSR1, "reopen_logs", "open the log files anew"),
     SignalRow(signal.SIGHUP, "reload", "open the log files anew and reload the configuration"),
     SignalRow(signal.SIGPIPE, IGNORE, "ignored"),
-    SignalRow(signal.SIGUSR2, IGNORE, "ignored"),
+    SignalRow(signal.SIGUSR2, "upgrade", "start the program anew on the same sockets; when it serves, drain, exit 0"),
     SignalRow(signal.SIGTTIN, "more", "one worker more, until the next reload"),
     SignalRow(signal.SIGTTOU, "fewer", "one worker less, until the next reload; the last one stays"),
     SignalRow(signal.SIGWINCH, "stand_down", "all workers drain; the master keeps the sockets; HUP brings them back"),

@@ -16,6 +16,7 @@ from hyper_proxy.common.birth import Birth
 from hyper_proxy.common.errors import ConfigError
 from hyper_proxy.config.load import embedded_default, inspect
 from hyper_proxy.config.model import Config
+from supervisor.estate import Estate, EstateError, claim_estate
 from supervisor.master import Crew
 from supervisor.master import run as run_master
 from supervisor.validate import digest_of
@@ -38,16 +39,23 @@ def run(arguments: argparse.Namespace) -> int:
     """0 after a stop that was asked for, 3 when no worker could start, 71 when an address or a process is refused, 78
     when the configuration has errors."""
     crew = Crew(worker=enter_worker, sidecar=enter_sidecar)
+    try:
+        estate = claim_estate(os.environ)
+    except EstateError as error:
+        print(f"hyper-proxy: {error}", file=sys.stderr)
+        return os.EX_SOFTWARE
     if arguments.config is None:
-        return serve_embedded(Path(arguments.data) if arguments.data else default_data_folder(), crew)
+        return serve_embedded(Path(arguments.data) if arguments.data else default_data_folder(), crew, estate)
     digest = digest_of(arguments.config)
     config, findings = inspect(arguments.config)
     if config is None:
+        if estate is not None:
+            estate.decline("\n".join(str(finding) for finding in findings if finding.level == "error"))
         raise ConfigError(findings)
-    return run_master(config, digest, crew, findings)
+    return run_master(config, digest, crew, findings, estate)
 
 
-def serve_embedded(folder: Path, crew: Crew) -> int:
+def serve_embedded(folder: Path, crew: Crew, estate: Estate | None) -> int:
     """The embedded default with its database in `folder`, which is made, and is gone again if nothing came of it."""
     there = folder.exists()
     try:
@@ -55,7 +63,7 @@ def serve_embedded(folder: Path, crew: Crew) -> int:
     except OSError as error:
         print(f"hyper-proxy: cannot make the data folder {folder}: {error.strerror}; use --data DIR", file=sys.stderr)
         return os.EX_OSERR
-    code = run_master(embedded_default(str(folder)), "", crew)
+    code = run_master(embedded_default(str(folder)), "", crew, estate=estate)
     if code != os.EX_OK and not there:
         with suppress(OSError):  # not empty: something is kept there
             folder.rmdir()

@@ -43,6 +43,7 @@ class Handler(WSGIHandler):
     """One connection."""
 
     rfile: Any
+    served = 0
 
     def handle(self) -> None:
         """Serves its requests until it ends."""
@@ -77,6 +78,7 @@ class Handler(WSGIHandler):
         self.server.idle.pop(self, None)
         self._limit(REQUEST_S)
         super().handle_one_response()
+        self.served += 1
 
     def hang_up(self) -> None:
         """Ends the connection from outside: whoever reads from it, reads its end."""
@@ -106,8 +108,9 @@ class Server(WSGIServer):
         """Takes nobody any more, and lets those go who ask nothing; what they have sent already is still answered."""
         self.stop_accepting()
         for handler in list(self.idle):
-            with suppress(OSError):  # It may be gone already.
-                handler.socket.shutdown(socket.SHUT_RD)
+            if handler.served:  # Who has just come has something to ask, which may be on its way.
+                with suppress(OSError):  # It may be gone already.
+                    handler.socket.shutdown(socket.SHUT_RD)
 
     def do_handle(self, *args: Any) -> None:
         """Takes a new connection; makes room for it first."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import gevent
 import setproctitle
+from gevent.event import Event
 
 from hyper_proxy.common import log
 from hyper_proxy.common.frames import Message
@@ -22,14 +23,17 @@ from supervisor.sidecar.server import Server
 
 # For the answers under way when the master ends.
 FAREWELL_S = 0.3
+# The same when another sidecar takes the place of this one: the master still answers.
+LEAVE_S = 1.0
 
 
 def serve(pipe_fd: int, listen_fd: int, host: str) -> int:
-    """Serves until the pipe ends; returns the exit code."""
+    """Serves until the pipe ends or the master says so; returns the exit code."""
     faulthandler.enable()  # the master ends a sidecar that hangs with ABRT
     setproctitle.setproctitle("hyper-proxy: sidecar")
     log.bind(role="sidecar", pid=os.getpid())
-    link = Link(pipe_fd, _obey)
+    left, ended = Event(), Event()
+    link = Link(pipe_fd, lambda order: _obey(order, left))
     listener = socket.socket(fileno=listen_fd)
     listener.setblocking(False)
     history = History()
@@ -39,10 +43,13 @@ def serve(pipe_fd: int, listen_fd: int, host: str) -> int:
     reader = gevent.spawn(link.read_all)
     heart = gevent.spawn(link.beat)
     memory = gevent.spawn(sample_for_ever, link, history)
-    reader.join()
+    reader.link(lambda _: ended.set())
+    gevent.wait([left, ended], count=1)
+    if left.is_set():
+        server.leave()
     heart.kill()
     memory.kill()
-    server.stop(timeout=FAREWELL_S)
+    server.stop(timeout=LEAVE_S if left.is_set() else FAREWELL_S)
     return 0
 
 
@@ -54,5 +61,8 @@ ORDERS: dict[str, Callable[[Message], None]] = {
 """What the master says of its own accord."""
 
 
-def _obey(order: Message) -> None:
-    ORDERS[order["type"]](order)
+def _obey(order: Message, left: Event) -> None:
+    if order["type"] == "leave":
+        left.set()
+    else:
+        ORDERS[order["type"]](order)
