@@ -133,17 +133,23 @@ HALVES = {
 }
 
 
+def dribble(sock: gsocket.socket) -> None:
+    with suppress(OSError):
+        sock.send(b"a")
+
+
 @pytest.mark.parametrize("half", HALVES.values(), ids=HALVES)
 def test_who_does_not_go_on_is_hung_up_on(hasty: Server, half: bytes) -> None:
     with gsocket.create_connection(("127.0.0.1", hasty.server_port), timeout=10) as sock:
         sock.sendall(half)
         # A byte now and then is no way to stay.
-        drip = gevent.spawn(lambda: [gevent.sleep(0.05) or sock.send(b"a") for _ in range(100)])
+        drip = gevent.get_hub().loop.timer(0.05, repeat=0.05)
+        drip.start(lambda: dribble(sock))
         received = b""
         with suppress(ConnectionResetError):
             while data := sock.recv(1000):
                 received += data
-        drip.kill()
+        drip.close()
     assert len(received) < 500
     assert half not in (HALVES["half a line"], HALVES["half a head"]) or not hasty.seen, "half an order is no order"
-    wait_for(lambda: not hasty.idle or gevent.sleep(0.01), "nothing is remembered of it")
+    wait_for(lambda: not hasty.idle or gevent.idle(), "nothing is remembered of it")
