@@ -93,8 +93,10 @@ class Generations:
         self.retired.append(crew)
         log.info("generation.retired", retired=generation, workers=len(slots), seconds=drain_s)
         lingering = [crew for crew in self.retired if not crew.hurried]
-        for crew in lingering[: max(0, len(lingering) - MAX_RETIRED)]:
-            self._hurry(crew)
+        newest = sorted({crew.generation for crew in lingering})[-MAX_RETIRED:]
+        for crew in lingering:
+            if crew.generation not in newest:
+                self._hurry(crew)
 
     def _drain(self, slot: Slot, seconds: float, wait_s: float) -> None:
         if wait_s:

@@ -7,6 +7,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import psutil
 
@@ -22,9 +23,14 @@ def states(fleet: StandInFleet) -> list[str]:
     return [worker["state"] for worker in fleet.stats()["workers"]]
 
 
+def has_slots(fleet: StandInFleet, slots: int) -> bool:
+    """Are there so many slots, all of them served?"""
+    return states(fleet) == ["ready"] * slots
+
+
 def served_by(fleet: StandInFleet, slots: int) -> bool:
     """Are there so many workers, all of them ready and nobody else left?"""
-    return states(fleet) == ["ready"] * slots and fleet.stats()["leaving"] == []
+    return has_slots(fleet, slots) and fleet.stats()["leaving"] == []
 
 
 def change(fleet: StandInFleet, number: int, slots: int) -> None:
@@ -110,3 +116,18 @@ def test_a_fleet_without_workers_stops(start_standin: StartStandIn) -> None:
     fleet.send_signal(signal.SIGWINCH)
     wait_for(lambda: states(fleet) == ["stopped"], "it is empty")
     assert fleet.stop() == 0
+
+
+def test_workers_that_are_taken_away_one_by_one_do_not_hurry_each_other(
+    start_standin: StartStandIn, connect: Connect, tmp_path: Path
+) -> None:
+    fleet = start_standin(workers=4, drain=30)
+    busy = client_of(fleet, connect, 3)
+    busy.send(f"wait {tmp_path / 'now'}")
+    for slots in (3, 2, 1):
+        fleet.send_signal(signal.SIGTTOU)
+        wait_for(partial(has_slots, fleet, slots), f"{slots} workers are left")
+    fleet.wait_log("worker.ended slot=1")
+    assert "generation.hurried" not in fleet.read_log()
+    (tmp_path / "now").touch()
+    assert busy.receive()[0] == "3"
