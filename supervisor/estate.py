@@ -4,7 +4,7 @@ The descriptors stay open over the exec. What they are is written into an anonym
 the environment of the new program:
 
     {"form": 1, "pid": ..., "generation": ..., "pipe": FD, "pidfile": {"path": ..., "fd": FD} or null,
-     "admin": LISTENER, "listeners": [LISTENER, ...]}
+     "admin": LISTENER, "listeners": [LISTENER, ...], "overrides": what operators have ordered (overrides.py)}
 
     LISTENER: {"host": ..., "port": ..., "path": ..., "inode": ..., "given": ..., "fds": [FD, ...]}
 
@@ -25,6 +25,7 @@ from hyper_proxy.common.frames import encode_frame
 from hyper_proxy.config.model import Listen
 from supervisor.current import Current
 from supervisor.listeners import Listener
+from supervisor.overrides import Overrides
 
 VARIABLE = "HYPER_PROXY_UPGRADE"
 FORM = 1
@@ -48,6 +49,7 @@ class Estate:
     admin: Listener
     listeners: dict[str, Listener]
     pidfile: tuple[str, int]
+    overrides: Overrides
 
     def decline(self, error: str) -> None:
         """Tells the predecessor why nothing comes of this program, which is about to end."""
@@ -66,6 +68,7 @@ def leave(current: Current, pipe_fd: int) -> tuple[int, list[int]]:
         "pidfile": {"path": pidfile.path, "fd": pidfile.fd} if pidfile.fd >= 0 else None,
         "admin": _written(current.admin),
         "listeners": [_written(listener) for listener in current.listeners.values()],
+        "overrides": current.overrides.report(),
     }
     fd = os.memfd_create("hyper_proxy-estate")
     os.write(fd, json.dumps(document).encode())
@@ -117,6 +120,7 @@ def _read(document: dict[str, Any]) -> Estate:
         admin=_listener(document["admin"]),
         listeners={listener.listen.address: listener for listener in listeners},
         pidfile=(pidfile["path"], pidfile["fd"]),
+        overrides=Overrides.of(document.get("overrides", {})),
     )
 
 

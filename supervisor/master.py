@@ -129,7 +129,11 @@ class Master:
         self._adoption = Adoption(loop, current, fleet)
         staffing = Staffing(loop, current, fleet, generations, self._adoption, self._reloader)
         errands = Errands(loop, fleet)
-        orders = Orders(current, fleet, self._stopper, errands, desk.status, self._reopen_logs, self._tell_sidecar)
+        deeds = {"more": staffing.more, "fewer": staffing.fewer, "upgrade": self._upgrader.request}
+        deeds["reopen_logs"] = self._reopen_logs
+        orders = Orders(
+            current, fleet, self._stopper, errands, desk.status, lambda: self._reloader.held, deeds, self._tell_sidecar
+        )
         desk.verbs.update(orders.verbs, **Inquiries(current, errands, orders, desk.identity()).verbs)
         self._attendant = Attendant(loop, children, current, crew.sidecar, self._shed, desk.verbs)
         self._reloader.on_admin = self._attendant.move

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from hyper_proxy.common import log
 from hyper_proxy.config.model import Config
 from supervisor.current import Current
 from supervisor.estate import Estate
@@ -25,6 +26,8 @@ def take_hold(config: Config, digest: str, estate: Estate | None) -> Current:
         raise
     if estate is not None:
         current.generation, current.shared = estate.generation + 1, True
+        current.overrides = estate.overrides
+        log.overrule(current.overrides.log_level)
     return current
 
 

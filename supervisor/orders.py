@@ -23,6 +23,9 @@ from supervisor.stop import Stopper
 NODE_STATES = {"ready": "", "drain": "drained", "maintenance": "maintenance"}
 """What can be ordered of a node, and what it is then."""
 
+CHANGES = {"+1": ("more", "one worker more"), "-1": ("fewer", "one worker less, if there are more than one")}
+"""What can be ordered of the number of workers, until the next reload."""
+
 _WORDS = {"": "serves", "drained": "is drained", "maintenance": "is in maintenance"}
 
 Report = dict[str, Any]
@@ -33,7 +36,11 @@ class Refused(Exception):
 
 
 class Orders:
-    """The orders; `verbs` is the table of them. `tell_sidecar` sends a message to it."""
+    """The orders; `verbs` is the table of them.
+
+    `held` says why nothing that lasts may be changed now, as while another master takes over; `deeds` are what signals
+    do, too: "reopen_logs", "more", "fewer", "upgrade"; `tell_sidecar` sends a message to it.
+    """
 
     def __init__(
         self,
@@ -42,7 +49,8 @@ class Orders:
         stopper: Stopper,
         errands: Errands,
         status: Callable[[], Report],
-        reopen_logs: Callable[[], None],
+        held: Callable[[], str],
+        deeds: dict[str, Callable[[], None]],
         tell_sidecar: Callable[[Message], None],
     ) -> None:
         self._current = current
@@ -51,7 +59,8 @@ class Orders:
         self._stopper = stopper
         self._errands = errands
         self._status = status
-        self._reopen_logs = reopen_logs
+        self._held = held
+        self._deeds = deeds
         self._tell_sidecar = tell_sidecar
         orders: dict[str, Callable[[Answer, Message], None]] = {
             "drain": self._drain,
@@ -62,6 +71,8 @@ class Orders:
             "clear_overrides": self._clear,
             "disconnect": self._disconnect,
             "reopen_logs": self._reopen,
+            "workers": self._workers,
+            "upgrade": self._upgrade,
         }
         self.verbs: dict[str, Verb] = {name: self._checked(order) for name, order in orders.items()}
 
@@ -93,12 +104,12 @@ class Orders:
     # --- the whole proxy
 
     def _drain(self, answer: Answer, message: Message) -> None:
-        self._refuse_while_stopping()
+        self._refuse_if_held()
         self._layer.drained = self._layer.drained or by(message["who"])
         self._done(answer, "drained: /health/ready says 503; clients are served as before")
 
     def _undrain(self, answer: Answer, message: Message) -> None:
-        self._refuse_while_stopping()
+        self._refuse_if_held()
         self._layer.drained = None
         self._done(answer, "not drained: /health/ready says what there is to say")
 
@@ -109,17 +120,32 @@ class Orders:
             self._stopper.drain()
         self._done(answer, f"the fleet is {self._stopper.mode}")
 
-    def _refuse_while_stopping(self) -> None:
-        if self._stopper.mode:
-            raise Refused("the fleet is stopping")
+    def _refuse_if_held(self) -> None:
+        obstacle = "the fleet is stopping" if self._stopper.mode else self._held()
+        if obstacle:
+            raise Refused(obstacle)
 
     def _reopen(self, answer: Answer, message: Message) -> None:
-        self._reopen_logs()
+        self._deeds["reopen_logs"]()
         self._done(answer, "the log files are opened anew")
+
+    def _workers(self, answer: Answer, message: Message) -> None:
+        self._refuse_if_held()
+        if message["change"] not in CHANGES:
+            raise Refused(f"there is no change '{message['change']}' of the workers: {', '.join(CHANGES)}")
+        deed, words = CHANGES[message["change"]]
+        self._deeds[deed]()
+        self._done(answer, words)
+
+    def _upgrade(self, answer: Answer, message: Message) -> None:
+        self._refuse_if_held()
+        self._deeds["upgrade"]()
+        self._done(answer, "the program is started anew; when it serves, this master hands over to it")
 
     # --- what lasts
 
     def _node(self, answer: Answer, message: Message) -> None:
+        self._refuse_if_held()
         if message["state"] not in NODE_STATES:
             raise Refused(f"there is no state '{message['state']}' for a node: {', '.join(NODE_STATES)}")
         key = self._find_node(message["instance"], message["node"])
@@ -153,6 +179,7 @@ class Orders:
         return instance
 
     def _log_level(self, answer: Answer, message: Message) -> None:
+        self._refuse_if_held()
         level = message["level"]
         if level not in ("", *log.LEVELS):
             raise Refused(f"there is no level '{level}': {', '.join(log.LEVELS)}")
@@ -160,6 +187,7 @@ class Orders:
         self._tell_workers(answer, f"the log level is {level or self._current.config.log.level}")
 
     def _clear(self, answer: Answer, message: Message) -> None:
+        self._refuse_if_held()
         self._layer.clear()
         self._tell_workers(answer, "no override is left: the configuration holds")
 

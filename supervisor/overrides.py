@@ -1,7 +1,8 @@
 """What operators have ordered of the running fleet: a layer over the configuration, which a reload does not touch.
 
 A server that was taken out of service by hand must not come back because somebody edited the file; and what was
-ordered must be seen, and be taken back. It ends with the master: a fresh start has no orders.
+ordered must be seen, and be taken back. An upgrade hands it on; else it ends with the master: a fresh start has no
+orders.
 """
 
 from __future__ import annotations
@@ -32,6 +33,18 @@ class Overrides:
     log_level: str = ""
     log_level_by: By | None = None
     nodes: dict[tuple[str, str], tuple[str, By]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, report: dict[str, Any]) -> Overrides:
+        """From what `report` returned, of another master perhaps; what it does not say is not ordered."""
+        layer = cls()
+        if drained := report.get("drained"):
+            layer.drained = By(drained["who"], drained["at"])
+        if level := report.get("log_level"):
+            layer.log_level, layer.log_level_by = level["level"], By(level["who"], level["at"])
+        for row in report.get("nodes", []):
+            layer.nodes[row["instance"], row["node"]] = row["state"], By(row["who"], row["at"])
+        return layer
 
     def for_workers(self) -> dict[str, Any]:
         """The whole layer as a worker is told of it, at its birth and after each change."""

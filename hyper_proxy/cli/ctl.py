@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from contextlib import suppress
 
 from hyper_proxy.cli import admin as sidecar
 from hyper_proxy.cli.admin import Admin, Answer, Unreachable, find_admin, fleet_name
@@ -17,9 +18,10 @@ from hyper_proxy.cli.ctl_show import pretty
 
 OK, FAILED, USAGE = 0, 1, 2
 
-WAIT_S = 30.0
 POLL_S = 0.1
-WAITS = "wait-ready"
+WAITS, UPGRADES = "wait-ready", "upgrade"
+# An upgrade has a deadline of its own: [proxy] upgrade_timeout_s, 30 s by default.
+TIMEOUTS_S = {WAITS: 30.0, UPGRADES: 90.0}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the answer as it came")
     parser.add_argument("--worker", type=int, metavar="N", help="of show stats, clients, stack, disconnect: this one")
     parser.add_argument("--limit", type=int, metavar="N", help="of show clients, slowlog and keys: how many")
-    parser.add_argument("--timeout", type=float, default=WAIT_S, metavar="S", help=f"of {WAITS}: seconds ({WAIT_S:g})")
+    seconds = ", ".join(f"{name} ({seconds:g})" for name, seconds in TIMEOUTS_S.items())
+    parser.add_argument("--timeout", type=float, metavar="S", help=f"seconds, of {seconds}")
     parser.add_argument("words", metavar="VERB", nargs="+", help=argparse.SUPPRESS)
     width = max(len(usage(name)) for name in ORDERS)
     lines = [f"  {usage(name):{width}}  {order.help}" for name, order in ORDERS.items()]
@@ -57,9 +60,12 @@ def run(arguments: argparse.Namespace) -> int:
     options = {"worker": arguments.worker, "limit": arguments.limit}
     fields |= {option: str(value) for option, value in options.items() if value is not None}
     admin = find_admin(arguments)
+    timeout_s = arguments.timeout if arguments.timeout is not None else TIMEOUTS_S.get(name, 0.0)
     if name == WAITS:
-        return _wait(admin, arguments.timeout, arguments.json)
+        return _wait(admin, timeout_s, arguments.json)
     admin.expect_fleet()
+    if name == UPGRADES:
+        return _upgrade(admin, timeout_s, arguments.json)
     order = ORDERS[name]
     status, answer = admin.ask(order.method, order.path, fields)
     _name(answer, admin)
@@ -98,3 +104,26 @@ def _wait(admin: Admin, timeout_s: float, as_json: bool) -> int:
             if status < 400 or time.monotonic() >= deadline:
                 return _print(WAITS, status, answer, as_json)
         time.sleep(POLL_S)
+
+
+def _upgrade(admin: Admin, timeout_s: float, as_json: bool) -> int:
+    """Orders it and waits until another master answers, or this one says why it goes on."""
+    order = ORDERS[UPGRADES]
+    before: Answer = admin.ask("GET", "/health/live")[1]["master"]
+    status, answer = admin.ask(order.method, order.path)
+    _name(answer, admin)
+    if status >= 400:
+        return _print(UPGRADES, status, answer, as_json)
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        time.sleep(POLL_S)
+        with suppress(Unreachable):  # between two sidecars
+            master: Answer = admin.ask("GET", "/stats")[1].get("master", before)
+            last = master["last_upgrade"]
+            if last != before["last_upgrade"]:
+                success = f"master {before['pid']} has handed over to master {master['pid']}"
+                text = pretty(master) if as_json else success if last["ok"] else last["error"]
+                print(text, file=sys.stdout if last["ok"] or as_json else sys.stderr)
+                return OK if last["ok"] else FAILED
+    print(f"no verdict within {timeout_s:g} s; ctl show events may say more", file=sys.stderr)
+    return FAILED

@@ -69,5 +69,7 @@ ACTIONS: tuple[Page, ...] = (
     Page("POST", "/disconnect", _disconnect,
          "end the connections of client `address`: HOST:PORT, or HOST for all; `worker`, for one of a unix socket"),
     Page("POST", "/reopen-logs", _order("reopen_logs"), "open the log files anew: what USR1 does"),
+    Page("POST", "/workers", _order("workers", "change"), "`change`: +1 or -1, until the next reload: TTIN and TTOU"),
+    Page("POST", "/upgrade", _order("upgrade"), "what USR2 does; /stats has the verdict: `master.last_upgrade`"),
     Page("POST", "/stop", _stop, "what TERM does: stop accepting, let requests finish, end; `fast`: what INT does"),
 )  # fmt: skip

@@ -309,3 +309,13 @@ def test_listeners_and_stacks_are_shown(start_shop: StartShop) -> None:
     answer = shop.get("/stack?worker=1")
     assert [row["worker"] for row in answer["stacks"]] == [1]
     assert "heartbeat.py" in answer["stacks"][0]["text"]
+
+
+def test_the_number_of_workers_can_be_ordered(start_shop: StartShop) -> None:
+    shop = start_shop(workers=1)
+    assert shop.order("/workers", change="+1")["summary"] == "one worker more"
+    wait_for(lambda: len(_ready_pids(shop)) == 2, "a second worker")
+    assert shop.ask_all_workers("a") == {"None"}
+    assert shop.order("/workers", change="+3")["error"] == "there is no change '+3' of the workers: +1, -1"
+    shop.order("/workers", change="-1")
+    wait_for(lambda: len(shop.fleet.stats()["workers"]) == 1, "one worker")

@@ -291,3 +291,33 @@ def test_the_pid_file_and_the_service_manager_know_the_new_master(
         assert not any("MAINPID" in line for report in manager.rest() for line in report.lines)
     finally:
         manager.close()
+
+
+def test_what_operators_have_ordered_holds_in_the_new_master(start_upgradable: StartUpgradable) -> None:
+    fleet = start_upgradable(workers=1)
+    orders = {"/node": {"instance": "a", "node": "a", "state": "drain"}, "/log-level": {"level": "debug"}, "/drain": {}}
+    for path, body in orders.items():
+        assert fleet.post(path, body)[0] == 200
+    before = fleet.stats()["overrides"]
+    fleet.upgrade()
+    assert fleet.stats()["overrides"] == before
+    assert (before["nodes"][0]["state"], before["log_level"]["level"]) == ("drained", "debug")
+    assert fleet.http("GET", "/health/ready")[0] == 503
+    assert fleet.log_contains(f"debug worker.born slot=0 worker={fleet.worker_pids()[0]}"), "the level of the new one"
+
+
+def test_ctl_upgrade_waits_for_what_becomes_of_it(start_upgradable: StartUpgradable) -> None:
+    fleet = start_upgradable(workers=1)
+    done = ctl(fleet, "upgrade")
+    old, fleet.master = fleet.master, fleet.state()["pid"]
+    assert (done.returncode, done.stdout) == (0, f"master {old} has handed over to master {fleet.master}\n")
+    fleet.program.install(BROKEN["ends at once"][0])
+    failed = ctl(fleet, "upgrade")
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert "exit code 7" in failed.stderr
+    fleet.program.install(BROKEN["never gets ready"][0])
+    fleet.signal_master(signal.SIGUSR2)
+    wait_for(lambda: fleet.read_log().count("upgrade.started") == 3, "an upgrade is under way")
+    for words in (("upgrade",), ("node", "drain", "a", "a")):
+        refused = ctl(fleet, *words)
+        assert (refused.returncode, "an upgrade is under way" in refused.stderr) == (1, True), words
