@@ -45,6 +45,7 @@ from supervisor.limits import LimitError, raise_file_limit
 from supervisor.listeners import ListenError
 from supervisor.log_roll import LogRoller
 from supervisor.loop import Loop
+from supervisor.merging import Merging
 from supervisor.notify import Notifier
 from supervisor.opening import take_hold
 from supervisor.orders import Orders
@@ -57,6 +58,9 @@ from supervisor.stop import Stopper
 from supervisor.upgrade import UNDER_WAY, Upgrader
 from supervisor.verdict import Verdict
 from supervisor.watch import Watch
+
+# HUPs that come within so long share a reload: nobody waits for their verdict.
+STORM_S = 2.0
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -119,6 +123,7 @@ class Master:
         census = Census(loop, fleet)
         generations = Generations(loop, children, fleet)
         self._reloader = Reloader(loop, children, current, fleet, generations, self._shed)
+        self._signalled = Merging(loop, STORM_S, self._reloader.request)
         self._stopper = Stopper(loop, children, current, fleet)
         self._herald = Herald(loop, Notifier(os.environ), current, fleet, self._reloader, self._stopper)
         self._heir = Heir(loop, estate, current, fleet, census, self._open, self._herald.start) if estate else None
@@ -255,7 +260,7 @@ class Master:
 
     def _reload(self) -> None:
         self._reopen_logs()
-        self._reloader.request()
+        self._signalled.request()
 
     def _reopen_logs(self) -> None:
         logs.reopen()

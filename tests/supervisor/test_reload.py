@@ -107,7 +107,7 @@ def test_hup_reloads_and_reopens_the_log(start_standin: StartStandIn, tmp_path: 
     assert last_reload(fleet)["ok"]
 
 
-def test_a_storm_of_hups_ends_with_what_the_file_says(start_standin: StartStandIn) -> None:
+def test_a_storm_of_hups_is_two_reloads_and_ends_with_what_the_file_says(start_standin: StartStandIn) -> None:
     fleet = start_standin(workers=2, drain=5)
     master = psutil.Process(fleet.process.pid)
     fds = master.num_fds()
@@ -117,7 +117,7 @@ def test_a_storm_of_hups_ends_with_what_the_file_says(start_standin: StartStandI
     wait_for(lambda: ask(fleet.port)[2] == "59", "the last file serves")
     wait_for(lambda: len(generations(fleet)) == 1, "all workers agree")
     assert last_reload(fleet)["ok"]
-    assert fleet.read_log().count("reload.done") <= 50
+    assert 1 <= fleet.read_log().count("reload.done") <= 2
     wait_for(lambda: master.num_fds() == fds, "no descriptor is left over")
 
 
@@ -238,7 +238,7 @@ def test_a_new_listener_whose_port_is_taken_refuses_the_reload(start_standin: St
         verdict = fleet.reload()
     assert verdict.status == 409
     assert verdict.body["key"] == "instance[0].listen[2]"
-    assert verdict.body["line"] == 9
+    assert fleet.file.read_text().splitlines()[verdict.body["line"] - 1].startswith("listen = ")
     assert f"127.0.0.1:{port}" in verdict.body["error"]
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", free), timeout=5)
