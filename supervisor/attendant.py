@@ -139,6 +139,11 @@ class Attendant:
             return
 
         def answer(data: dict[str, Any]) -> None:
+            # A message has a limit, and a fleet may have many workers: their snapshots travel one by one.
+            if snapshots := data.get("snapshots"):
+                data = {**data, "snapshots": []}
+                for snapshot in snapshots:
+                    pipe.send({"type": "part", "id": number, "data": snapshot})
             pipe.send({"type": "reply", "id": number, "data": data})
 
         verb(answer, message)

@@ -42,9 +42,14 @@ class Pipe:
     def send(self, message: Message, fds: Sequence[int] = ()) -> bool:
         """Queues a message; the child gets copies of the descriptors, the caller may close its own at once.
 
-        False when the pipe is closed, its end was said, or its queue is full: the message is not sent then.
+        False when the pipe is closed, its end was said, its queue is full, or the message is larger than one may be: it
+        is not sent then.
         """
-        frame = encode_frame(message)
+        try:
+            frame = encode_frame(message)
+        except FrameError as error:
+            log.error("pipe.not_sent", error=error)
+            return False
         if not self.open or self._ending or self._queued_bytes + len(frame) > MAX_QUEUED_BYTES:
             return False
         self._queue.append((memoryview(frame), tuple(os.dup(fd) for fd in fds)))

@@ -32,6 +32,7 @@ class Link:
         self._on_order = on_order
         self._numbers = itertools.count(1)
         self._waiting: dict[int, AsyncResult[dict[str, Any]]] = {}
+        self._parts: dict[int, list[dict[str, Any]]] = {}
         self._writing = Semaphore()
 
     def ask(self, verb: str, timeout_s: float, **arguments: object) -> dict[str, Any]:
@@ -47,6 +48,7 @@ class Link:
             return answer
         finally:
             del self._waiting[number]
+            self._parts.pop(number, None)
 
     def beat(self) -> None:
         """Tells the master, for ever, that this process lives."""
@@ -60,8 +62,18 @@ class Link:
         reader = FrameReader()
         while data := self._sock.recv(_READ_BYTES):
             for message in reader.feed(data):
-                waiting = self._waiting.get(message.get("id", 0))
-                if message["type"] != "reply":
-                    self._on_order(message)
-                elif waiting is not None:
-                    waiting.set(message["data"])
+                self._take(message)
+
+    def _take(self, message: Message) -> None:
+        number = message.get("id", 0)
+        waiting = self._waiting.get(number)
+        if message["type"] == "part":
+            if waiting is not None:  # else nobody waits any more
+                self._parts.setdefault(number, []).append(message["data"])
+        elif message["type"] != "reply":
+            self._on_order(message)
+        elif waiting is not None:
+            data = message["data"]
+            if "snapshots" in data:
+                data["snapshots"] = self._parts.pop(number, [])
+            waiting.set(data)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from flask import Response, request
-from prometheus_client import CONTENT_TYPE_LATEST
 from werkzeug.exceptions import BadRequest
 
 from supervisor.sidecar.health import readiness
@@ -25,7 +24,8 @@ def _stats(link: Asks) -> Response:
 
 
 def _metrics(link: Asks) -> Response:
-    return Response(exposition(link.ask("stats", ASK_TIMEOUT_S)), content_type=CONTENT_TYPE_LATEST)
+    text, content_type = exposition(link.ask("stats", ASK_TIMEOUT_S), request.headers.get("Accept", ""))
+    return Response(text, content_type=content_type)
 
 
 def _question(verb: str) -> Callable[[Asks], Response]:

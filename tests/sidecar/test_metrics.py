@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from prometheus_client import Metric
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
 from hyper_proxy.stats.table import COUNTER, TABLE, metric_name
@@ -49,6 +50,13 @@ def test_every_family_is_documented_and_has_its_type_and_help(start_shop: StartS
     nodes = families["hyper_proxy_node_requests"].samples
     assert {one.labels["node"] for one in nodes} == {"plain", HOSTILE}
     assert families["hyper_proxy_fleet_workers_ready"].samples[0].value == 2
+
+
+def test_openmetrics_for_those_that_ask_for_it(start_shop: StartShop) -> None:
+    answer = start_shop().ask("/metrics", Accept="application/openmetrics-text; version=1.0.0; q=0.5, */*;q=0.1")
+    assert answer.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
+    parsed = {family.name: family for family in parse_openmetrics(answer.body.decode())}
+    assert len(parsed) == len(TABLE)
 
 
 def test_counters_outlive_workers_and_reloads_and_gauges_of_the_dead_vanish(start_shop: StartShop) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hyper_proxy.common.frames import FrameReader, Message, encode_frame
+from hyper_proxy.common.frames import MAX_FRAME_BYTES, FrameReader, Message, encode_frame
 from supervisor.loop import Loop
 from supervisor.pipe import MAX_QUEUED_BYTES, Pipe
 
@@ -148,3 +148,9 @@ def test_the_end_is_said_after_all_that_was_sent(loop: Loop, ends: Ends) -> None
         data = ends.other.recv(8 * 1024 * 1024)
         got += reader.feed(data) if data else []
     assert got == [{"type": "a", "text": large}]
+
+
+def test_a_message_that_is_too_large_is_not_sent_and_harms_nobody(loop: Loop, ends: Ends) -> None:
+    assert not ends.pipe.send({"type": "large", "data": "x" * MAX_FRAME_BYTES})
+    assert ends.pipe.send({"type": "small"})
+    assert ends.pipe.open
