@@ -137,8 +137,9 @@ class Master:
         deeds = {"more": staffing.more, "fewer": staffing.fewer, "upgrade": self._upgrader.request}
         deeds["reopen_logs"] = self._reopen_logs
         orders = Orders(
-            current, fleet, self._stopper, errands, desk.status, lambda: self._reloader.held, deeds, self._tell_sidecar
-        )
+            current, fleet, self._stopper, errands, desk.status, lambda: self._reloader.held, deeds, staffing.restart,
+            self._tell_sidecar,
+        )  # fmt: skip
         desk.verbs.update(orders.verbs, **Inquiries(current, errands, orders, desk.identity()).verbs)
         self._attendant = Attendant(loop, children, current, crew.sidecar, self._shed, desk.verbs)
         self._reloader.on_admin = self._attendant.move

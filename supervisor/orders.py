@@ -51,6 +51,7 @@ class Orders:
         status: Callable[[], Report],
         held: Callable[[], str],
         deeds: dict[str, Callable[[], None]],
+        restart_worker: Callable[[int], None],
         tell_sidecar: Callable[[Message], None],
     ) -> None:
         self._current = current
@@ -61,6 +62,7 @@ class Orders:
         self._status = status
         self._held = held
         self._deeds = deeds
+        self._restart_worker = restart_worker
         self._tell_sidecar = tell_sidecar
         orders: dict[str, Callable[[Answer, Message], None]] = {
             "drain": self._drain,
@@ -72,6 +74,7 @@ class Orders:
             "disconnect": self._disconnect,
             "reopen_logs": self._reopen,
             "workers": self._workers,
+            "restart_worker": self._restart,
             "upgrade": self._upgrade,
         }
         self.verbs: dict[str, Verb] = {name: self._checked(order) for name, order in orders.items()}
@@ -137,6 +140,14 @@ class Orders:
         self._deeds[deed]()
         self._done(answer, words)
 
+    def _restart(self, answer: Answer, message: Message) -> None:
+        self._refuse_if_held()
+        number = message["worker"]
+        if number is None or number >= len(self._fleet.slots):
+            raise Refused(f"there is no worker {'' if number is None else number}".rstrip())
+        self._restart_worker(number)
+        self._done(answer, f"worker {number} is replaced: when its successor serves, it lets its clients finish")
+
     def _upgrade(self, answer: Answer, message: Message) -> None:
         self._refuse_if_held()
         self._deeds["upgrade"]()
@@ -161,13 +172,14 @@ class Orders:
         if (name, node) in self._layer.nodes:
             return name, node  # a reload may have taken it away; what was ordered can still be taken back
         instance = self.find_instance(name)
-        servers = [server for level in instance.levels for server in (*level.servers, *level.writers)]
+        everyone = [server for level in instance.levels for server in (*level.servers, *level.writers)]
+        servers = [server for server in everyone if not server.file]
+        if not servers:
+            raise Refused(f"instance '{name}' keeps its data in a file, which can't be taken out of service")
         for server in servers:
-            if server.file:
-                raise Refused(f"instance '{name}' keeps its data in a file, which can't be taken out of service")
             if node in (server.label, server.address):
                 return name, server.label
-        labels = ", ".join(server.label for server in servers)
+        labels = ", ".join(dict.fromkeys(server.label for server in servers))
         raise Refused(f"instance '{name}' has no node '{node}': {labels}")
 
     def find_instance(self, name: str) -> Instance:

@@ -3,6 +3,7 @@
     one more     its sockets are bound, it starts
     one less     the kernel is told to leave its sockets out; it and a neighbour accept who is in their queues; then it
                  drains
+    another      a slot's new worker starts; when it serves, the old one drains
     none         all drain; the sockets stay open, and clients who come wait in the queues until somebody serves there:
                  this master's next workers, or those of another master that has inherited the sockets
 
@@ -19,7 +20,7 @@ from supervisor.generations import Generations
 from supervisor.listeners import Listener, ListenError, drop, fit, spread, wanted
 from supervisor.loop import Loop
 from supervisor.reload import Reloader
-from supervisor.slots import SlotState
+from supervisor.slots import Slot, SlotState
 from supervisor.steering import HANDSHAKE_S
 from supervisor.verdict import Verdict
 
@@ -48,6 +49,8 @@ class Staffing:
         self._reloader = reloader
         self._wanted = current.slots
         self._parting = self._reloading = False
+        self._replaced: dict[Slot, Slot] = {}
+        fleet.on_ready.append(self._replace)
         reloader.on_begin.append(self._reload_begins)
         reloader.on_verdict.append(self._reload_ends)
 
@@ -69,6 +72,19 @@ class Staffing:
             self._fleet.empty_slot(slot)
         self._generations.retire(leaving, self._current.config.drain_timeout_s, len(self._fleet.slots))
 
+    def restart(self, index: int) -> None:
+        """A slot gets a new worker; the old one serves until that is ready, then lets its clients finish."""
+        slot = self._fleet.slots[index]
+        if slot.live:
+            self._fleet.empty_slot(slot)
+            self._replaced[self._fleet.slots[index]] = slot
+        self._fleet.start_slot(self._fleet.slots[index])
+
+    def _replace(self, fresh: Slot) -> None:
+        old = self._replaced.pop(fresh, None)
+        if old is not None and old.live:
+            self._generations.retire([old], self._current.config.drain_timeout_s, len(self._fleet.slots))
+
     def _come_back(self) -> None:
         """Workers for all slots that were emptied, or are in quarantine: what killed them may have been mended."""
         for slot in self._fleet.slots:
@@ -78,6 +94,8 @@ class Staffing:
     def _reload_begins(self) -> None:
         """Nothing changes until its verdict, but slots without a worker get one."""
         self._reloading = True
+        for fresh in list(self._replaced):  # the old ones would not get the new configuration
+            self._replace(fresh)
         self._come_back()
 
     def _reload_ends(self, verdict: Verdict) -> None:

@@ -68,6 +68,9 @@ ORDERS: dict[str, Order] = {
     ),
     "reopen-logs": Order("POST", "/reopen-logs", show.summary, "open the log files anew: what USR1 does"),
     "workers": Order("POST", "/workers", show.summary, "+1 or -1, until the next reload", ("CHANGE",)),
+    "restart-worker": Order(
+        "POST", "/restart-worker", show.summary, "another one in its place; its clients may finish", ("WORKER",)
+    ),
     "upgrade": Order("POST", "/upgrade", show.summary, "start the program anew, hand over; waits, at most --timeout"),
     "stop": Order("POST", "/stop", show.summary, "stop accepting, let requests finish, end: what TERM does"),
     "stop fast": Order("POST", "/stop", show.summary, "end within two seconds: what INT does", (), {"fast": "yes"}),

@@ -48,13 +48,16 @@ def _stop(link: Asks) -> Response:
     return reply(link.ask("stop", ASK_TIMEOUT_S, who=who(), fast=fast))
 
 
-def _disconnect(link: Asks) -> Response:
-    worker = given("worker")
-    if worker and not worker.isdecimal():
-        return reply({"ok": False, "error": f"'{worker}' is not the number of a worker"}, INVALID)
-    number = int(worker) if worker else None
-    answer = link.ask("disconnect", ASK_TIMEOUT_S, who=who(), address=given("address"), worker=number)
-    return reply(answer, OK if answer["ok"] else INVALID)
+def _of_worker(verb: str, *fields: str) -> Callable[[Asks], Response]:
+    """The same of a verb that takes the number of a `worker`, too."""
+
+    def view(link: Asks) -> Response:
+        worker = given("worker")
+        if worker and not worker.isdecimal():
+            return reply({"ok": False, "error": f"'{worker}' is not the number of a worker"}, INVALID)
+        return _order(verb, *fields, worker=int(worker) if worker else None)(link)
+
+    return view
 
 
 ACTIONS: tuple[Page, ...] = (
@@ -66,10 +69,12 @@ ACTIONS: tuple[Page, ...] = (
     Page("POST", "/log-level", _order("log_level", "level"),
          "`level` holds instead of the configured one, over reloads too; an empty one ends that"),
     Page("POST", "/overrides/clear", _order("clear_overrides"), "take back all of drain, node and log-level"),
-    Page("POST", "/disconnect", _disconnect,
+    Page("POST", "/disconnect", _of_worker("disconnect", "address"),
          "end the connections of client `address`: HOST:PORT, or HOST for all; `worker`, for one of a unix socket"),
     Page("POST", "/reopen-logs", _order("reopen_logs"), "open the log files anew: what USR1 does"),
     Page("POST", "/workers", _order("workers", "change"), "`change`: +1 or -1, until the next reload: TTIN and TTOU"),
+    Page("POST", "/restart-worker", _of_worker("restart_worker"),
+         "`worker`: its slot gets another one; when that serves, it lets its clients finish"),
     Page("POST", "/upgrade", _order("upgrade"), "what USR2 does; /stats has the verdict: `master.last_upgrade`"),
     Page("POST", "/stop", _stop, "what TERM does: stop accepting, let requests finish, end; `fast`: what INT does"),
 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -319,3 +320,19 @@ def test_the_number_of_workers_can_be_ordered(start_shop: StartShop) -> None:
     assert shop.order("/workers", change="+3")["error"] == "there is no change '+3' of the workers: +1, -1"
     shop.order("/workers", change="-1")
     wait_for(lambda: len(shop.fleet.stats()["workers"]) == 1, "one worker")
+
+
+def test_a_worker_is_replaced_without_a_failed_request(start_shop: StartShop) -> None:
+    shop = start_shop()
+    before = shop.fleet.worker_pids()
+    with shop.client() as client:
+        for slot in range(2):
+            assert shop.order("/restart-worker", worker=slot)["ok"]
+        while shop.fleet.stats()["leaving"] or _ready_pids(shop) & set(before):
+            assert shop.ask("a") == "None"
+        with suppress(redis.ConnectionError):  # between two requests its worker has let it go
+            client.get("x")
+    assert len(_ready_pids(shop)) == 2
+    assert [row["restarts"] for row in shop.fleet.stats()["workers"]] == [0, 0], "nobody has died"
+    for worker, error in (("7", "there is no worker 7"), ("", "there is no worker"), ("x", "'x' is not the number")):
+        assert error in shop.order("/restart-worker", worker=worker)["error"]
