@@ -84,7 +84,7 @@ def test_the_start_says_what_runs_and_where(start_standin: StartStandIn, tmp_pat
 
 def test_a_page_that_is_none_lists_those_there_are(start_standin: StartStandIn) -> None:
     fleet = start_standin(workers=1)
-    for path in ("/", "/status"):
+    for path in ("/nowhere", "/status"):
         status, body = fleet.http("GET", path)
         answer = json.loads(body)
         assert (status, answer["error"]) == (404, f"there is no {path}")
