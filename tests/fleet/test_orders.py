@@ -336,3 +336,42 @@ def test_a_worker_is_replaced_without_a_failed_request(start_shop: StartShop) ->
     assert [row["restarts"] for row in shop.fleet.stats()["workers"]] == [0, 0], "nobody has died"
     for worker, error in (("7", "there is no worker 7"), ("", "there is no worker"), ("x", "'x' is not the number")):
         assert error in shop.order("/restart-worker", worker=worker)["error"]
+
+
+def test_a_transaction_that_has_begun_is_finished(start_shop: StartShop) -> None:
+    shop = start_shop(workers=1)
+    with socket.create_connection(("127.0.0.1", shop.port), timeout=10) as sock:
+        sock.sendall(f"MULTI\r\nSET {shop.keys['a']} 1\r\n".encode())
+        answer = b""
+        while not answer.endswith(b"+QUEUED\r\n"):
+            answer += sock.recv(100)
+        shop.node("a", "drain")
+        assert DRAINED in shop.ask("a")
+        sock.sendall(b"EXEC\r\n")
+        assert sock.recv(100) == b"*1\r\n+OK\r\n"
+        sock.sendall(f"GET {shop.keys['a']}\r\n".encode())
+        assert DRAINED in sock.recv(200).decode(), "what comes after it is refused"
+    wait_for(lambda: shop.of_node("a")["connections"] == 0, "its connection ends, too")
+
+
+def test_a_memcached_can_be_drained_too(memcached_nodes: list[Running], start_fleet: Callable[[str], Fleet]) -> None:
+    port = free_port()
+    servers = ", ".join(f'"{node.address}:1 {name}"' for node, name in zip(memcached_nodes, "ab", strict=False))
+    fleet = start_fleet(
+        f"""[[instance]]
+name = "cache"
+protocol = "memcache"
+listen = ["127.0.0.1:{port}"]
+  [[instance.level]]
+  storage = "memcache"
+  servers = [{servers}]
+"""
+    )
+    assert fleet.post("/node", {"instance": "cache", "node": "a", "state": "drain"})[1]["ok"]
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as sock, sock.makefile("rb") as answers:
+        seen = set()
+        for number in range(20):
+            sock.sendall(f"set k{number} 0 0 1\r\n1\r\n".encode())
+            seen.add(answers.readline())
+    where = f"SERVER_ERROR instance 'cache' node 'a ({memcached_nodes[0].address})': {DRAINED}\r\n"
+    assert seen == {b"STORED\r\n", where.encode()}
