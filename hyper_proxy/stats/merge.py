@@ -24,10 +24,7 @@ PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}
 
 def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
     """The sum of all; an empty snapshot adds nothing."""
-    total: Snapshot = {"worker": {}, "instances": {}}
-    for snapshot in snapshots:
-        _add(total, snapshot)
-    return total
+    return {"worker": {}, "instances": {}} | _sum([snapshot for snapshot in snapshots if snapshot])
 
 
 def retire(snapshot: Snapshot) -> Snapshot:
@@ -72,14 +69,18 @@ def percentile(cells: list[tuple[int, int]], count: int, share: float) -> int:
     return 0
 
 
-def _add(total: dict[str, Any], part: dict[str, Any]) -> None:
-    for key, value in part.items():
-        if not isinstance(value, dict):
-            total[key] = total.get(key, 0) + value
-        elif isinstance(value.get("cells"), list):  # a list: an instance may be named "cells", too
-            total[key] = histogram([total[key], value] if key in total else [value])
-        else:
-            _add(total.setdefault(key, {}), value)
+def _sum(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Key by key, of all parts at once: percentiles are dear, and are taken of the whole only."""
+    keys = dict.fromkeys(key for part in parts for key in part)
+    return {key: _total([part[key] for part in parts if key in part]) for key in keys}
+
+
+def _total(values: list[Any]) -> Any:
+    if not isinstance(values[0], dict):
+        return sum(values)
+    if isinstance(values[0].get("cells"), list):  # a list: an instance may be named "cells", too
+        return histogram(values)
+    return _sum(values)
 
 
 def _lasting(record: dict[str, Any], where: str) -> dict[str, Any]:
