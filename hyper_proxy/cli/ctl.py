@@ -18,6 +18,9 @@ from hyper_proxy.cli.ctl_show import pretty
 
 OK, FAILED, USAGE = 0, 1, 2
 
+UNAUTHORIZED = 401
+TOKEN_HINT = f"\nctl takes it from the file of -c FILE, or from the environment: {sidecar.TOKEN_VARIABLE}"
+
 POLL_S = 0.1
 WAITS, UPGRADES = "wait-ready", "upgrade"
 # An upgrade has a deadline of its own: [proxy] upgrade_timeout_s, 30 s by default.
@@ -84,7 +87,7 @@ def _print(name: str, status: int, answer: Answer, as_json: bool) -> int:
     elif accepted or "reasons" in answer or "warnings" in answer:  # a refusal that has more to say than one line
         text = ORDERS[name].show(answer)
     else:
-        text = str(answer.get("error", answer))
+        text = str(answer.get("error", answer)) + (TOKEN_HINT if status == UNAUTHORIZED else "")
     print(text, file=sys.stdout if accepted or as_json else sys.stderr)
     return OK if accepted else FAILED
 
