@@ -1,6 +1,6 @@
 """Where it hurts: what somebody who was paged must see first, each with since when. One function a row.
 
-The view (view.py) gives them its tables; "at the door" stands what nobody is served by, then what some are not.
+The view (view.py) gives them its tables.
 """
 
 from __future__ import annotations
@@ -42,15 +42,16 @@ def pains(view: View) -> list[Pain]:
 
 
 def _door(view: View) -> Iterator[Pain]:
-    for reason in view["state"]["reasons"]:
-        yield Pain(BAD, f"clients are not served: {reason}", "fleet")
+    if view["state"]["word"] != "drained":  # an order, of which _orders tells
+        for reason in view["state"]["reasons"]:
+            yield Pain(BAD, f"no client should come here: {reason}", "fleet")
 
 
 def _servers(view: View) -> Iterator[Pain]:
     for node in view["nodes"]:
         name = f"server {node['node']} of instance {node['instance']}"
         if node["backing_off"]:
-            text = f"{name} is out: {node['backing_off']} workers give it a pause{_kinds(node)}"
+            text = f"{name} is out for {node['backing_off']} of {len(view['workers'])} workers{_kinds(node)}"
             yield Pain(BAD, text, "nodes", node["since"])
         elif node["trouble"]:
             yield Pain(BAD, f"{name} fails{_kinds(node)}", "nodes", node["since"])

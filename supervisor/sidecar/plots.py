@@ -18,7 +18,7 @@ from supervisor.sidecar.history import EVERY_S, SPAN_S, Point
 from supervisor.sidecar.keys import PHASES
 
 WIDTH, HEIGHT = 600, 170
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 8, 8, 20
+_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 8, 8, 20
 # A hole in the samples is shown as a hole.
 _GAP_S = 3 * EVERY_S
 _MINUTES = (15, 10, 5, 0)

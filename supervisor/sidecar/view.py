@@ -17,14 +17,11 @@ SLOW_SHOWN = 20
 KEYS_SHOWN = 10
 EVENTS_SHOWN = 30
 
-WORDS = {
-    "running": "serving",
-    "degraded": "not serving",
-    "drained": "drained",
-    "draining": "draining",
-    "stopping": "stopping",
-}
-"""The master's state in the words of the page; a running fleet of which workers are missing is "degraded"."""
+WORDS = {"running": "serving", "degraded": "not serving"}
+"""The master's state in the words of the page, where they differ; a running fleet that lacks workers is "degraded"."""
+
+LEVELS = {"serving": "good", "not serving": "bad", "stopping": "bad"}
+"""How bad a word is; a warning, if it is not here."""
 
 
 def build_view(
@@ -58,6 +55,7 @@ def build_view(
     view["pains"] = [asdict(pain) for pain in found]
     if view["state"]["word"] == "serving" and any(pain.level == BAD for pain in found):
         view["state"]["word"] = "serving, with errors"
+    view["state"]["level"] = LEVELS.get(view["state"]["word"], "warning")
     return view
 
 
