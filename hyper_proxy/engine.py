@@ -12,20 +12,17 @@ from typing import Any
 import gevent
 
 from hyper_proxy.common.descriptors import RESERVE
-from hyper_proxy.config.model import Config, Instance, bound_address
+from hyper_proxy.config.model import Config, bound_address
 from hyper_proxy.config.overrule import overruled
 from hyper_proxy.entry.admission import Admission
 from hyper_proxy.entry.janitor import Janitor
 from hyper_proxy.entry.listener import Listener
 from hyper_proxy.entry.visitors import disconnect, list_clients
 from hyper_proxy.front import Front, Protocol, Snapshot
-from hyper_proxy.hashing import build
-from hyper_proxy.hashing.placement import Placement
 from hyper_proxy.protocol.memcache.session import MemcacheSession
 from hyper_proxy.protocol.redis.session import RedisSession
+from hyper_proxy.stack import build_snapshot, release
 from hyper_proxy.stats.collect import collect
-from hyper_proxy.storage.sharded import Sharded
-from hyper_proxy.storage.table import STORAGES
 
 PROTOCOLS: dict[str, Protocol] = {
     "redis": Protocol(RedisSession, b"-ERR max number of clients reached\r\n"),
@@ -92,7 +89,7 @@ class Engine:
             for instance in config.instances:
                 front = self.fronts.get(instance.name)
                 bent = overruled(instance, self.out.get(instance.name, {}))
-                snapshots[instance.name] = _snapshot(bent, front.snapshot if front else None)
+                snapshots[instance.name] = build_snapshot(bent, front.snapshot if front else None)
         except Exception:
             self.discard(Prepared(config, snapshots))
             raise
@@ -101,7 +98,7 @@ class Engine:
     def discard(self, prepared: Prepared) -> None:
         """Give up what was prepared and will not serve; what serves keeps what they share."""
         for name, snapshot in prepared.snapshots.items():
-            _release(snapshot, self.fronts[name].snapshot if name in self.fronts else None)
+            release(snapshot, self.fronts[name].snapshot if name in self.fronts else None)
 
     def commit(self, prepared: Prepared) -> None:
         """From the next request on the new configuration serves."""
@@ -115,11 +112,11 @@ class Engine:
             front.protocol = PROTOCOLS[snapshot.instance.protocol]
             if not old.is_like(snapshot):
                 front.hang_up()
-            _release(old, snapshot)
+            release(old, snapshot)
         for name in self.fronts.keys() - prepared.snapshots.keys():
             front = self.fronts.pop(name)
             front.remove()
-            _release(front.snapshot, None)
+            release(front.snapshot, None)
         self._obey()  # what was ordered since it was prepared
 
     def overrule(self, out: Mapping[str, Mapping[str, str]]) -> None:
@@ -132,10 +129,8 @@ class Engine:
             old = front.snapshot
             instance = overruled(old.instance, self.out.get(name, {}))
             if instance != old.instance:
-                level = instance.levels[0]
-                storage = STORAGES[level.storage](name, level, old.storage)
-                front.snapshot = _placed(instance, storage, old.placement)
-                _release(old, front.snapshot)
+                front.snapshot = build_snapshot(instance, old)
+                release(old, front.snapshot)
 
     def drain(self, seconds: float) -> None:
         """Accept no more, let requests finish, close clients between two requests; what is left then is cut."""
@@ -177,26 +172,3 @@ def _descriptors(config: Config) -> int:
     """What connections to servers need: twice, for those that a reload takes away end when they are answered."""
     levels = [level for instance in config.instances for level in instance.levels]
     return OTHER_DESCRIPTORS + 2 * sum(level.usual_connections for level in levels)
-
-
-def _snapshot(instance: Instance, previous: Snapshot | None) -> Snapshot:
-    level = instance.levels[0]
-    same = previous is not None and previous.instance.levels[0].storage == level.storage
-    storage = STORAGES[level.storage](instance.name, level, previous.storage if previous and same else None)
-    if not len(storage.nodes):
-        return Snapshot(instance, storage, Placement(1))  # the worker's own storage is one shard
-    placement = build(level.hash, level.distribution, level.hash_tag, level.servers)
-    return _placed(instance, storage, placement)
-
-
-def _placed(instance: Instance, storage: Any, placement: Placement) -> Snapshot:
-    if isinstance(storage, Sharded):
-        storage.placement = placement
-    return Snapshot(instance, storage, placement)
-
-
-def _release(old: Snapshot, new: Snapshot | None) -> None:
-    """Close what the new snapshot has not taken over."""
-    same = new is not None and type(new.storage) is type(old.storage)
-    if new is None or new.storage is not old.storage:
-        old.storage.release(new.storage if new and same else None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from hyper_proxy.config.addresses import ROOMS, read_file, read_server
-from hyper_proxy.config.model import Backoff, Config, Instance, Level, Limits, Listen, Log, Server, Timeout
+from hyper_proxy.config.model import Backoff, Config, Instance, Level, Limits, Listen, Log, Server, Timeout, WriteBack
 from hyper_proxy.config.notes import Notes, Path
 
 Values = dict[str, Any]
@@ -38,6 +38,7 @@ def _build_instance(values: Values, folder: str, path: Path, notes: Notes) -> In
         "listen": tuple(listen or BLANK_LISTEN for listen in values["listen"] or ()),
         "allow": frozenset(name for name in values["allow"] if name),
         "limits": Limits(**values["limits"]),
+        "write_back": WriteBack(**values["write_back"]),
         "levels": levels,
     }
     return Instance(**values | built)

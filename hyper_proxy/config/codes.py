@@ -43,6 +43,7 @@ CODES: dict[str, Code] = {
     "HP210": Code(ERROR, "an sqlite level has one file"),
     "HP211": Code(ERROR, "there are not as many writers as servers"),
     "HP212": Code(ERROR, "a column is used for two purposes"),
+    "HP213": Code(ERROR, "the levels of an instance do not fit together"),
     "HP301": Code(ERROR, "the longest pause is shorter than the first one"),
     "HP302": Code(ERROR, "a limit is beyond what the protocol can carry"),
     "HP303": Code(WARNING, "connecting may take longer than waiting for an answer"),

@@ -100,6 +100,7 @@ def _parts(config: Config) -> Iterator[_Part]:
 def _of_instance(instance: Instance, path: Path, name: str) -> Iterator[_Part]:
     yield _Part("instance", instance, path, name, instance.protocol)
     yield _Part("limits", instance.limits, (*path, "limits"), f"{name}.limits", instance.protocol)
+    yield _Part("write_back", instance.write_back, (*path, "write_back"), f"{name}.write_back", instance.protocol)
     for index, level in enumerate(instance.levels):
         yield from _of_level(level, (*path, "level", index), f"{name}.level[{index}]")
 

@@ -11,7 +11,6 @@ from typing import Any
 from hyper_proxy.config.checks import Bad, Place, type_name
 from hyper_proxy.config.notes import Notes, Path, suggest
 from hyper_proxy.config.settings import (
-    NOT_YET,
     REQUIRED,
     SECTIONS,
     SETTINGS,
@@ -90,10 +89,7 @@ class Reader:
         return [self.table(section, element, (*path, index)) for index, element in enumerate(elements)]
 
     def unknown(self, section: str, key: str, path: Path) -> None:
-        """A key that nothing reads: not built yet, at the wrong place, or misspelt."""
-        if (section, key) in NOT_YET:
-            self.notes.add((*path, key), "HP108", f"{NOT_YET[section, key]}: not served by this version yet")
-            return
+        """A key that nothing reads: at the wrong place, or misspelt."""
         hint = ""
         elsewhere = [header_of(setting.section) for setting in SETTINGS if setting.key == key]
         elsewhere += [header_of(name) for name, row in SECTIONS.items() if row.key == key]

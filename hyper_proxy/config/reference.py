@@ -12,7 +12,7 @@ from pathlib import Path
 import toml
 
 from hyper_proxy.config.codes import CODES
-from hyper_proxy.config.settings import NOT_YET, REQUIRED, SECTIONS, ByProtocol, Setting, header_of, keys_of, name_of
+from hyper_proxy.config.settings import REQUIRED, SECTIONS, ByProtocol, Setting, header_of, keys_of
 
 BEGIN = "<!-- generated: reference -->"
 END = "<!-- end of generated: reference -->"
@@ -21,12 +21,10 @@ END = "<!-- end of generated: reference -->"
 def reference() -> str:
     """Every section with every key, then every code, in Markdown."""
     parts = [_section(section) for section in SECTIONS]
-    later = "\n".join(f"- `{name_of(section)}.{key}`: {what}" for (section, key), what in NOT_YET.items())
     codes = "\n".join(f"| {code} | {row.level} | {row.help} |" for code, row in CODES.items())
     return "\n\n".join(
         [
             *parts,
-            f"### Not served yet\n\nThese keys belong to the design; a file with one is refused (HP108).\n\n{later}",
             f"### Findings of `check`\n\n| code | level | meaning |\n| --- | --- | --- |\n{codes}",
         ]
     )

@@ -13,7 +13,7 @@ from hyper_proxy.config.ask import catalogue
 from hyper_proxy.config.build import BLANK_LISTEN, BLANK_SERVER
 from hyper_proxy.config.model import Config, Level, Listen, Server
 from hyper_proxy.config.notes import Notes, Path, show_path
-from hyper_proxy.config.settings import NETWORK, STORAGES
+from hyper_proxy.config.settings import CACHES, KNOWING, NETWORK, STORAGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +120,32 @@ def storage_serves_protocol(config: Config, say: Say) -> None:
     for i, instance in enumerate(config.instances):
         usable = STORAGES.get(instance.protocol)
         for j, level in enumerate(instance.levels):
-            if usable and level.storage and level.storage not in usable:
+            if usable and level.storage and level.storage not in usable and len(instance.levels) == 1:
                 text = f"{level.storage} cannot serve {instance.protocol} clients; possible are {', '.join(usable)}"
                 say(("instance", i, "level", j, "storage"), text)
 
 
-def there_is_one_level(config: Config, say: Say) -> None:
-    """HP108"""
-    for path, _ in _levels(config):
-        if int(path[3]) > 0:
-            say(path, "a second level: not served by this version yet")
+def levels_fit(config: Config, say: Say) -> None:
+    """HP213"""
+    for i, instance in enumerate(config.instances):
+        path: Path = ("instance", i)
+        if len(instance.levels) == 1 and say.written((*path, "write_back")):
+            say((*path, "write_back"), "there is one level, so nothing is kept above another")
+        for j, level in enumerate(instance.levels if len(instance.levels) > 1 else ()):
+            last = j == len(instance.levels) - 1
+            possible = KNOWING if last else CACHES
+            if level.storage and level.storage not in possible:
+                place = "the last of several levels" if last else "a level above another"
+                say((*path, "level", j, "storage"), f"{level.storage} cannot be {place}; {', '.join(possible)} can")
+        labels: list[tuple[Path, Hashable]] = [
+            (at, server.label)
+            for j, level in enumerate(instance.levels)
+            for at, server in _servers(level, (*path, "level", j))
+            if at[-2] == "servers"
+        ]
+        for at, first, label in _repeats(labels):
+            if at[:4] != first[:4]:
+                say(at, f"'{label}' is also {show_path(first)}: give one of them an alias, statistics go by it")
 
 
 def lushan_has_a_rule(config: Config, say: Say) -> None:
@@ -313,7 +329,6 @@ def _placeable(level: Level) -> bool:
 
 
 RULES: dict[str, Callable[[Config, Say], None]] = {
-    "HP108": there_is_one_level,
     "HP201": names_are_unique,
     "HP202": listeners_are_unique,
     "HP203": aliases_are_unique,
@@ -325,6 +340,7 @@ RULES: dict[str, Callable[[Config, Say], None]] = {
     "HP210": sqlite_has_one_file,
     "HP211": writers_match_servers,
     "HP212": columns_are_fixed_or_kept,
+    "HP213": levels_fit,
     "HP301": pauses_grow,
     "HP302": keys_fit_the_protocol,
     "HP303": reading_may_outlast_connecting,

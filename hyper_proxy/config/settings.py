@@ -35,6 +35,10 @@ DAY_S = 86_400
 PROTOCOLS = ("redis", "memcache")
 STORAGES = {"redis": ("redis", "sqlite", "mysql"), "memcache": ("memcache", "lushan", "sqlite", "mysql")}
 """The storages that can serve each protocol."""
+CACHES = ("redis", "memcache")
+"""The storages that can stand above another level."""
+KNOWING = ("sqlite", "mysql")
+"""The storages that can be the last of several levels: what they say is so."""
 NETWORK = ("redis", "memcache", "lushan", "mysql")
 """Storages that are servers at addresses; sqlite is a file."""
 PIPELINED = ("redis", "memcache", "lushan")
@@ -75,6 +79,7 @@ SECTIONS: dict[str, Section] = {
     "log": Section("", "log", "The log of all processes."),
     "instance": Section("", "instance", "A front: a protocol on some addresses, and the storage behind it.", many=True),
     "limits": Section("instance", "limits", "What one client of the instance may ask for."),
+    "write_back": Section("instance", "write_back", "How what a lower level found is kept in the levels above it."),
     "level": Section("instance", "level", "The storage, and how keys are spread over its servers.", many=True),
     "timeout": Section("level", "timeout", "Deadlines towards one server, each counted apart."),
     "backoff": Section("level", "backoff", "The pause before a lost server is dialled again: doubled, with jitter."),
@@ -200,6 +205,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("limits", "write_timeout_ms", Integer(1, 24 * HOUR_MS), 60_000,
             "a client that takes no byte of its replies for so long is closed"),
 
+    Setting("write_back", "ttl", Seconds(1, 365 * DAY_S), 300,
+            "how many seconds a copy stays in a level above; an item that ends sooner takes its copy with it"),
+    Setting("write_back", "jitter", Seconds(0, 0.9), 0.1,
+            "by which share of itself the ttl is longer or shorter, at random, so that copies made together do not all "
+            "end together"),
+
     Setting("level", "storage", _names(*NETWORK, "sqlite", later=("local",)), REQUIRED,
             "what the servers are"),
     Setting("level", "servers", _SERVERS, REQUIRED,
@@ -256,12 +267,6 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("backoff", "base_ms", _MS, 50, "the first pause", only=NETWORK),
     Setting("backoff", "max_ms", _MS, 5000, "the longest pause", only=NETWORK),
 )  # fmt: skip
-
-NOT_YET: dict[tuple[str, str], str] = {
-    ("instance", "write_back"): "writing back what a lower level found",
-}
-"""Keys of the design that this version does not serve: refused with a text that says so."""
-
 
 def keys_of(section: str) -> dict[str, Setting]:
     """The settings of a section by key, in the order of the table."""

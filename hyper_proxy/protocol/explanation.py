@@ -100,11 +100,12 @@ class Explanation:
 
 
 class Ground:
-    """The storage of an instance, as far as it decides where keys go."""
+    """A level of an instance, as far as it decides where keys go; by default the last one, which decides the rest."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, number: int = 0) -> None:
         self.instance = instance
-        self.level: Level = instance.levels[0]
+        self.number = number or len(instance.levels)
+        self.level: Level = instance.levels[self.number - 1]
         self.servers = self.level.servers
         level = self.level
         is_file = bool(self.servers[0].file)
@@ -122,6 +123,13 @@ class Ground:
     @property
     def own_way(self) -> str:
         """What becomes of a request that is not sent on."""
+        if self.number > 1:
+            read = f"a read asks the {self.number} levels from the first on, and keeps above what is found below"
+            return f"{read}; a write marks its keys above and is done below: {self._own_way}"
+        return self._own_way
+
+    @property
+    def _own_way(self) -> str:
         if self.placement is None:
             return f"no server is asked: the request becomes operations on the {self.level.storage} file"
         table = f" on table {self.level.table.label}" if self.level.table else ""
@@ -144,9 +152,13 @@ class Ground:
         if self.placement is not None:
             facts: dict[str, Any] = self.placement.explain(key)
             hashed, value = facts["hashed"], facts["hash"]
-        return Place(
-            1, self.level.storage, shard, self.server(shard), self.distribution, hashed, self.hash, value, db, sent
-        )
+        how = (self.distribution, hashed, self.hash, value)
+        return Place(self.number, self.level.storage, shard, self.server(shard), *how, db, sent)
+
+    def places(self, key: bytes, **facts: Any) -> tuple[Place, ...]:
+        """The same for every level, from the first to this one; `facts` are of this one."""
+        above = [Ground(self.instance, number).place(key, sent=key) for number in range(1, self.number)]
+        return (*above, self.place(key, **facts))
 
     def to(self, shard: int | None, words: Iterable[bytes]) -> Sent:
         """A request to a shard."""

@@ -57,7 +57,6 @@ class SqliteStorage(KeyValue):
 
     kind = "sqlite"
     forwards = False  # no front's bytes are sent on as they are
-    nodes = ()  # it has no servers
 
     def __init__(self, instance_name: str, path: str, lock_s: float = LOCK_S, turn_s: float = TURN_S) -> None:
         self.instance_name = instance_name

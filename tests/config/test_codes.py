@@ -28,7 +28,7 @@ class Case:
 
 
 MORE = '[[instance]]\nname = "other"\nprotocol = "redis"\nlisten = ["127.0.0.1:7000"]\n'
-LEVEL = '[[instance.level]]\nstorage = "redis"\nservers = ["10.0.0.9:6379:1 z"]\n'
+LEVELS = f'{PLAIN}\n[[instance.level]]\nstorage = "sqlite"\nservers = ["keys.db"]\n'
 SERVERS = '"10.0.0.1:6379:1 a", "10.0.0.2:6379:1 b"'
 MEMCACHE_LEVEL = 'storage = "memcache"\ndistribution = "modula"'
 
@@ -38,7 +38,7 @@ CASES = (
     Case("HP105", FULL, "dbs = 4", 'dbs = "4"', "dbs = 0x4"),
     Case("HP106", FULL, "keep = 3", "keep = -1", "keep = 0"),
     Case("HP107", PLAIN, 'storage = "redis"', "", 'storage = "redis"', "[[instance.level]]"),
-    Case("HP108", PLAIN, LEVEL[:0], "[[instance]]\n", "", "[[instance]]"),
+    Case("HP108", PLAIN, 'storage = "redis"', 'storage = "local"', 'storage = "redis" # local'),
     Case("HP109", PLAIN, "127.0.0.1:6380", "127.0.0.1:638O", "localhost:6380"),
     Case("HP110", PLAIN, "10.0.0.1:6379:1 a", "10.0.0.1:6379:0 a", "10.0.0.1:6379:3 a"),
     Case("HP201", FULL, 'name = "feed"', 'name = "user" # 2', 'name = "User"'),
@@ -54,6 +54,7 @@ CASES = (
     Case("HP210", FULL, '"data/local.db"', '"data/local.db", "data/other.db"', '"data/other.db"'),
     Case("HP211", FULL, '["10.0.0.8:3306 w"]', '["10.0.0.8:3306", "10.0.0.9:3306"]', "[]", "writers ="),
     Case("HP212", FULL, "where = { deleted = 0 }", "where = { uid = 0 }", "where = { uid_ = 0 }"),
+    Case("HP213", LEVELS, 'storage = "sqlite"', 'storage = "lushan"', 'storage = "sqlite" # lushan'),
     Case("HP301", FULL, "backoff.max_ms = 1000", "backoff.max_ms = 9", "backoff.max_ms = 10"),
     Case("HP302", FULL, 'name = "page"', 'limits.max_key_bytes = 251\nname = "page"',
          'limits.max_key_bytes = 250\nname = "page"', "= 251"),
@@ -73,12 +74,8 @@ def _codes(text: str) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
 def test_a_code_fires_where_it_should_and_only_there(case: Case) -> None:
-    if case.code == "HP108":
-        bad, good = PLAIN + LEVEL, PLAIN
-        assert ("HP108", PLAIN.count("\n") + 1) in _codes(bad)
-    else:
-        bad, good = change(case.text, case.old, case.bad), change(case.text, case.old, case.good)
-        assert (case.code, line_of(bad, case.at or case.bad)) in _codes(bad)
+    bad, good = change(case.text, case.old, case.bad), change(case.text, case.old, case.good)
+    assert (case.code, line_of(bad, case.at or case.bad)) in _codes(bad)
     assert case.code not in dict(_codes(good))
 
 
@@ -113,7 +110,6 @@ def test_what_other_protocols_and_levels_will_bring_is_refused_by_name() -> None
         ('protocol = "redis"', 'protocol = "http"'),
         ('storage = "redis"', 'storage = "local"'),
         (SERVERS, f'{SERVERS}, "----", {SERVERS}'),
-        ("[[instance.level]]", "[instance.write_back]\nttl = 300\n[[instance.level]]"),
     ):
         found = findings(change(PLAIN, old, new))
         assert [finding.code for finding in found] == ["HP108"], new
@@ -181,3 +177,29 @@ def test_what_is_no_table_is_one_finding(old: str, new: str, said: str) -> None:
     found = findings(text)
     assert len(found) == 1, found
     assert said in str(found[0])
+
+
+def test_levels_are_caches_above_one_that_knows() -> None:
+    assert findings(LEVELS) == []
+    assert findings(change(LEVELS, 'storage = "redis"', 'storage = "memcache"')) == []
+    for old, new, says in (
+        ('storage = "redis"\nservers = ["10.0.0.1:6379:1 a", "10.0.0.2:6379:1 b"]',
+         'storage = "sqlite"\nservers = ["a.db"]', "sqlite cannot be a level above another; redis, memcache can"),
+        ('storage = "sqlite"\nservers = ["keys.db"]', 'storage = "redis"\nservers = ["10.0.0.3:6379"]',
+         "redis cannot be the last of several levels; sqlite, mysql can"),
+    ):  # fmt: skip
+        (found,) = findings(change(LEVELS, old, new))
+        assert found.code == "HP213" and found.message.endswith(says)
+
+
+def test_servers_of_several_levels_have_names_of_their_own() -> None:
+    head = '[[instance.level]]\nstorage = "redis"'
+    above = f'[[instance.level]]\nstorage = "memcache"\nservers = ["10.0.0.9:11211 a"]\n\n{head}'
+    (found,) = findings(change(LEVELS, head, above))
+    assert found.code == "HP213"
+    assert "'a' is also" in found.message and "give one of them an alias" in found.message
+
+
+def test_write_back_needs_something_above() -> None:
+    (found,) = findings(change(PLAIN, "[[instance.level]]", "[instance.write_back]\nttl = 9\n\n[[instance.level]]"))
+    assert (found.code, found.line) == ("HP213", line_of(PLAIN, "[[instance.level]]"))

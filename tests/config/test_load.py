@@ -31,7 +31,7 @@ def test_every_value_of_a_full_file_arrives() -> None:
     config = load_text(FULL, "/etc/hp/x.toml")
     assert (config.path, config.workers, config.worker_count) == ("/etc/hp/x.toml", 2, 2)
     assert (config.drain_timeout_s, config.prepare_timeout_s) == (2.5, 5.0)
-    assert config.log == Log("/tmp/hyper_proxy.log", "debug", "size", 64 * 1024**2, 3)
+    assert config.log == Log("/tmp/hyper_proxy.log", "debug", "text", "size", 64 * 1024**2, 3)
     user = config.instances[0]
     assert [listen.address for listen in user.listen] == ["0.0.0.0:6380", "[::1]:6381", "unix:/tmp/user.sock"]
     assert (sorted(user.allow), user.on_partial, user.dbs) == (["FLUSHALL", "KEYS"], "nil", 4)

@@ -23,11 +23,11 @@ def delete(kv: KeyValue, argv: list[bytes], view: View) -> bytes:
 
 def exists(kv: KeyValue, argv: list[bytes], view: View) -> bytes:
     """EXISTS and TOUCH: a key that is named twice counts twice."""
-    return encode.integer(sum(1 for item in kv.get_many(argv[1:]) if item))
+    return encode.integer(sum(1 for item in kv.read_many(argv[1:]) if item))
 
 
 def type_(kv: KeyValue, argv: list[bytes], view: View) -> bytes:
-    return b"+string\r\n" if kv.get_many(argv[1:2])[0] else b"+none\r\n"
+    return b"+string\r\n" if kv.read_many(argv[1:2])[0] else b"+none\r\n"
 
 
 def dbsize(kv: KeyValue, argv: list[bytes], view: View) -> bytes:

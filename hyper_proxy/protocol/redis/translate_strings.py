@@ -83,7 +83,7 @@ def parse_options(arguments: Sequence[bytes], conflicts: dict[bytes, set[bytes]]
 
 
 def get(kv: KeyValue, argv: list[bytes], view: View) -> bytes:
-    return encode_value(kv.get_many(argv[1:2])[0], view)
+    return encode_value(kv.read_many(argv[1:2])[0], view)
 
 
 def set_(kv: KeyValue, argv: list[bytes], view: View) -> bytes:
@@ -151,7 +151,7 @@ def getex(kv: KeyValue, argv: list[bytes], view: View) -> bytes:
 
 
 def mget(kv: KeyValue, argv: list[bytes], view: View) -> bytes:
-    return encode.array([encode_value(item, view) for item in kv.get_many(argv[1:])])
+    return encode.array([encode_value(item, view) for item in kv.read_many(argv[1:])])
 
 
 def mset(kv: KeyValue, argv: list[bytes], view: View) -> bytes:
@@ -177,13 +177,13 @@ def append(kv: KeyValue, argv: list[bytes], view: View) -> bytes:
 
 
 def strlen(kv: KeyValue, argv: list[bytes], view: View) -> bytes:
-    item = kv.get_many(argv[1:2])[0]
+    item = kv.read_many(argv[1:2])[0]
     return encode.integer(len(item.value)) if item else ZERO
 
 
 def getrange(kv: KeyValue, argv: list[bytes], view: View) -> bytes:
     start, end = parse_integer(argv[2]), parse_integer(argv[3])
-    item = kv.get_many(argv[1:2])[0]
+    item = kv.read_many(argv[1:2])[0]
     value = item.value if item else b""
     if start < 0 and end < 0 and start > end:
         return encode.bulk(b"")

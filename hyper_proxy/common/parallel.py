@@ -1,0 +1,44 @@
+"""The map of the fractal: the same call for several parts at once, each in a greenlet of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+import gevent
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+def each(call: Callable[[P], R], parts: Sequence[P]) -> list[R]:
+    """call(part) of every part, by position; the last one in the caller's own greenlet. What a call raises is raised
+    when all have ended, so no part goes on unseen."""
+    if not parts:
+        return []
+    outcomes = [_Outcome(call, part) for part in parts]
+    others = [gevent.spawn(outcome.run) for outcome in outcomes[:-1]]
+    outcomes[-1].run()
+    gevent.joinall(others)
+    return [outcome.get() for outcome in outcomes]
+
+
+class _Outcome(Generic[P, R]):
+    """One call, and what became of it."""
+
+    def __init__(self, call: Callable[[P], R], part: P) -> None:
+        self.call = call
+        self.part = part
+        self.result: list[R] = []
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            self.result.append(self.call(self.part))
+        except Exception as error:  # noqa: BLE001  raised again by `get`, in the greenlet of the caller of `each`
+            self.error = error
+
+    def get(self) -> R:
+        if self.error is not None:
+            raise self.error
+        return self.result[0]

@@ -1,0 +1,59 @@
+"""What an instance's levels are built into: one storage, or caches above one (hyper_proxy/tunnel/levels.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hyper_proxy.config.model import Instance, Level
+from hyper_proxy.front import Snapshot
+from hyper_proxy.hashing import build
+from hyper_proxy.hashing.placement import Placement
+from hyper_proxy.storage.sharded import Sharded
+from hyper_proxy.storage.table import STORAGES
+from hyper_proxy.tunnel.levels import Levels
+from hyper_proxy.tunnel.tier import Tier
+
+
+def build_snapshot(instance: Instance, previous: Snapshot | None) -> Snapshot:
+    """What serves this configuration of an instance; nodes of `previous` that have not changed keep their connections.
+
+    Raises HyperProxyError when it can't be built.
+    """
+    *above, below = instance.levels
+    before = previous.storage if previous else None
+    stacked = before if isinstance(before, Levels) else None
+    last = stacked.last if stacked else before
+    same = previous is not None and previous.instance.levels[-1].storage == below.storage
+    storage = _storage(instance, below, last if same else None)
+    if not above:
+        # The worker's own storage is one shard.
+        return Snapshot(instance, storage, _placement(below) if len(storage.nodes) else Placement(1))
+    tiers = []
+    for depth, level in enumerate(above):
+        old = stacked.tiers[depth] if stacked and depth < len(stacked.tiers) else None
+        tiers.append(Tier(instance.name, level, instance.write_back, _placement(level), old))
+    return Snapshot(instance, Levels(tiers, storage), Placement(1))
+
+
+def _storage(instance: Instance, level: Level, previous: Any) -> Any:
+    """The storage of one level; `previous` is the one that it replaces, of the same kind, or None."""
+    storage = STORAGES[level.storage](instance.name, level, previous)
+    if isinstance(storage, Sharded):
+        storage.placement = _placement(level)
+    return storage
+
+
+def _placement(level: Level) -> Placement:
+    return build(level.hash, level.distribution, level.hash_tag, level.servers)
+
+
+def release(old: Snapshot, new: Snapshot | None) -> None:
+    """Close what the new snapshot has not taken over."""
+    if new is not None and new.storage is old.storage:
+        return
+    heir = new.storage if new is not None else None
+    if isinstance(heir, Levels) and not isinstance(old.storage, Levels):
+        if heir.last is old.storage:  # caches were put above it
+            return
+        heir = heir.last
+    old.storage.release(heir if type(heir) is type(old.storage) or isinstance(old.storage, Levels) else None)

@@ -1,0 +1,63 @@
+"""What a kind of server must be able to say to stand above the level that knows: a cache. Words only, no connections.
+
+A cache may lose anything. What it holds of a key that is written below is replaced by a mark, MARK, which says "ask
+below" and ends by itself; what is filled in from below is only added where there is nothing. So a reader that began
+before a write can't put back what it has read (hyper_proxy/tunnel/levels.py has the argument).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hyper_proxy.conn_pool.node import Greeting
+from hyper_proxy.conn_pool.replies import ReplyParser
+from hyper_proxy.storage.keyvalue import Item
+
+MARK = b"\x00hyper_proxy: ask below\x00"
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """In the place of an item: the key was written a moment ago."""
+
+
+MARKED = Marked()
+Answer = Item | Marked | None
+
+
+class Cache(ABC):
+    """One kind of server as a cache. An item that comes from it has no known expiry and version 0."""
+
+    kind: str
+    greeting: Greeting
+    parser: type[ReplyParser]
+
+    @abstractmethod
+    def takes(self, key: bytes) -> bool:
+        """Can it hold such a key at all? One that it can't is looked for below at once."""
+
+    @abstractmethod
+    def question(self, keys: Sequence[bytes]) -> bytes:
+        """The request for all these keys."""
+
+    @abstractmethod
+    def answers(self, reply: bytes, keys: Sequence[bytes]) -> list[Answer]:
+        """What it says of each key. Raises ReplyError when the reply is an error or no answer to this question."""
+
+    @abstractmethod
+    def fill(self, key: bytes, item: Item, seconds: float) -> bytes | None:
+        """The request that adds the item where the key has nothing; None when it can't hold it as it is."""
+
+    @abstractmethod
+    def mark(self, key: bytes, seconds: float) -> bytes:
+        """The request that puts MARK in the place of whatever is there, for so long, at most a second less."""
+
+    @abstractmethod
+    def is_marked(self, reply: bytes) -> bool:
+        """Does this reply say that the mark stands?"""
+
+    @abstractmethod
+    def empty(self) -> bytes:
+        """The request that removes everything."""

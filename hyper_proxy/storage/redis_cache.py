@@ -1,0 +1,70 @@
+"""redis as a cache: MGET, SET NX PX, SET PX. It has no place for memcache's flags: items with flags are not cached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hyper_proxy.config.model import Level
+from hyper_proxy.conn_pool.replies import ReplyError
+from hyper_proxy.storage.cache import MARK, MARKED, Answer, Cache
+from hyper_proxy.storage.keyvalue import Item
+from hyper_proxy.storage.redis import RedisGreeting, encode
+from hyper_proxy.storage.resp import RespParser
+
+
+class RedisCache(Cache):
+    """The servers of one level."""
+
+    kind = "redis"
+    parser = RespParser
+
+    def __init__(self, level: Level) -> None:
+        self.greeting = RedisGreeting(level.username, level.password, level.db, 2)
+
+    def takes(self, key: bytes) -> bool:
+        return True
+
+    def question(self, keys: Sequence[bytes]) -> bytes:
+        return encode("MGET", *keys)
+
+    def answers(self, reply: bytes, keys: Sequence[bytes]) -> list[Answer]:
+        found = list(_elements(reply))
+        if len(found) != len(keys):
+            raise ReplyError(f"MGET of {len(keys)} keys was answered {reply[:80]!r}")
+        return [_answer(value) for value in found]
+
+    def fill(self, key: bytes, item: Item, seconds: float) -> bytes | None:
+        if item.flags:
+            return None
+        return encode("SET", key, item.value, "NX", "PX", max(1, int(seconds * 1000)))
+
+    def mark(self, key: bytes, seconds: float) -> bytes:
+        return encode("SET", key, MARK, "PX", int(seconds * 1000))
+
+    def is_marked(self, reply: bytes) -> bool:
+        return reply == b"+OK\r\n"
+
+    def empty(self) -> bytes:
+        return encode("FLUSHDB")
+
+
+def _answer(value: bytes | None) -> Answer:
+    if value == MARK:
+        return MARKED
+    return None if value is None else Item(value, 0, None, 0)
+
+
+def _elements(reply: bytes) -> Iterator[bytes | None]:
+    """The strings of an array; nil, and what is no string, is None. The parser has found the reply whole."""
+    if reply[:1] != b"*":
+        raise ReplyError(f"MGET was answered {reply[:80]!r}")
+    at = reply.index(b"\r\n") + 2
+    while at < len(reply):
+        end = reply.index(b"\r\n", at)
+        size = int(reply[at + 1 : end]) if reply[at : at + 1] == b"$" else -1
+        at = end + 2
+        if size < 0:
+            yield None
+        else:
+            yield reply[at : at + size]
+            at += size + 2

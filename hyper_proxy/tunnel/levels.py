@@ -1,0 +1,131 @@
+"""N levels as one key space: caches above the storage that knows, which has the last word.
+
+    read    asks the first level, part by part; a part's misses go to the next level as soon as that part has answered,
+            by the same code one level deeper; what is found below is added above, off the reply's path
+    write   marks the key in every cache, then writes below
+
+Why a reader can't bring back what a writer has replaced: it adds only where there is nothing, and soon after it
+began to read below (Pace.fill_s). A mark stands longer, so whoever read the old value finds it in the way; who finds
+it gone has begun after the write. A write that is slow, or of which nobody knows whether it was done, marks a second
+time. Where a cache's server can't be marked, the key is marked again and again until it can or its copies have ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from time import monotonic
+from typing import TypeVar
+
+from hyper_proxy.common import parallel
+from hyper_proxy.common.errors import BackendError
+from hyper_proxy.storage.cache import Answer, Marked
+from hyper_proxy.storage.keyvalue import Change, Item, KeyValue, Put
+from hyper_proxy.tunnel.marks import Marks
+from hyper_proxy.tunnel.tier import NOWHERE, Part, Tier
+
+T = TypeVar("T")
+
+
+class Levels(KeyValue):
+    """tiers: the caches, from the top; last: what knows."""
+
+    forwards = False
+
+    def __init__(self, tiers: Sequence[Tier], last: KeyValue) -> None:
+        self.tiers = list(tiers)
+        self.last = last
+        self.kind = last.kind
+        self.keeps_versions = last.keeps_versions
+        self.nodes = [*(node for tier in tiers for node in tier.nodes), *last.nodes]
+        self.marks = [Marks(tier.mark, tier.write_back.longest_s) for tier in tiers]
+
+    # ---- reading
+
+    def read_many(self, keys: Sequence[bytes]) -> list[Item | None]:
+        return self._read(0, keys)
+
+    def _read(self, depth: int, keys: Sequence[bytes]) -> list[Item | None]:
+        if depth == len(self.tiers):
+            return self.last.read_many(keys)
+        parts = self.tiers[depth].split(keys)
+        found: list[Item | None] = [None] * len(keys)
+        for part, items in zip(parts, parallel.each(lambda part: self._read_part(depth, part), parts), strict=True):
+            for index, item in zip(part.indexes, items, strict=True):
+                found[index] = item
+        return found
+
+    def _read_part(self, depth: int, part: Part) -> list[Item | None]:
+        tier = self.tiers[depth]
+        if part.shard == NOWHERE:
+            return self._read(depth + 1, part.keys)
+        try:
+            answers: list[Answer] = tier.read(part)
+        except BackendError:  # counted by its node; a cache that is not there has nothing
+            return self._read(depth + 1, part.keys)
+        items = [None if isinstance(answer, Marked) else answer for answer in answers]
+        wanted = [at for at, item in enumerate(items) if item is None]
+        if not wanted:
+            return items
+        began = monotonic()
+        below = self._read(depth + 1, [part.keys[at] for at in wanted])
+        entries = []
+        for at, item in zip(wanted, below, strict=True):
+            items[at] = item
+            if item is not None and not isinstance(answers[at], Marked):
+                entries.append((part.keys[at], item))
+        if entries and monotonic() - began <= tier.pace.fill_s:
+            tier.fill(part.shard, entries)
+        return items
+
+    def get_many(self, keys: Sequence[bytes]) -> list[Item | None]:
+        return self.last.get_many(keys)
+
+    def count(self) -> int:
+        return self.last.count()
+
+    def scan(self, cursor: int, limit: int) -> tuple[int, list[bytes]]:
+        return self.last.scan(cursor, limit)
+
+    # ---- writing
+
+    def update(self, keys: Sequence[bytes], change: Change[T]) -> tuple[T, tuple[int, ...]]:
+        with self._marked(keys):
+            return self.last.update(keys, change)
+
+    def put_many(self, entries: Sequence[tuple[bytes, Put]]) -> None:
+        with self._marked([key for key, _ in entries]):
+            self.last.put_many(entries)
+
+    def clear(self) -> None:
+        self.last.clear()
+        for tier in self.tiers:
+            tier.empty()
+
+    @contextmanager
+    def _marked(self, keys: Sequence[bytes]) -> Iterator[None]:
+        began = monotonic()
+        self._mark(keys)
+        try:
+            yield
+        except BackendError:  # the server may do it yet
+            self._mark(keys)
+            for marks in self.marks:
+                marks.owe(keys)
+            raise
+        if monotonic() - began > min(tier.pace.slow_s for tier in self.tiers):
+            self._mark(keys)
+
+    def _mark(self, keys: Sequence[bytes]) -> None:
+        parallel.each(lambda marks: marks.set(keys), self.marks)
+
+    # ---- life
+
+    def release(self, successor: KeyValue | None) -> None:
+        """Let go of what the successor has not taken over."""
+        tiers = successor.tiers if isinstance(successor, Levels) else []
+        for depth, tier in enumerate(self.tiers):
+            tier.release(tiers[depth] if depth < len(tiers) else None)
+        below = successor.last if isinstance(successor, Levels) else successor
+        if below is not self.last:
+            self.last.release(below if type(below) is type(self.last) else None)

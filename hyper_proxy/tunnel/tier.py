@@ -1,0 +1,145 @@
+"""One cache level: which of its servers holds a key, what is asked of it, and in which order things may happen."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from hyper_proxy.common.errors import BackendError
+from hyper_proxy.config.model import Level, WriteBack
+from hyper_proxy.conn_pool.lane import Lane
+from hyper_proxy.conn_pool.nodes import Nodes
+from hyper_proxy.conn_pool.replies import ReplyError
+from hyper_proxy.storage.cache import Answer, Cache
+from hyper_proxy.storage.keyvalue import Item
+from hyper_proxy.storage.memcache_cache import MemcacheCache
+from hyper_proxy.storage.redis_cache import RedisCache
+from hyper_proxy.storage.sharded import Locate
+from hyper_proxy.tunnel.batch import Batch
+
+CACHES: dict[str, Callable[[Level], Cache]] = {"redis": RedisCache, "memcache": MemcacheCache}
+
+
+# A fill may wait behind so many bytes; behind more it might come too late.
+SPARE_BYTES = 65536
+
+NOWHERE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """mark_s: how long a mark stands, or a second less. fill_s: from the beginning of a read to the fill it makes.
+    slow_s: a write that takes longer marks again. mark_s - 1 - slow_s - fill_s is left for a fill's way to the server.
+    """
+
+    mark_s: float = 3.0
+    fill_s: float = 0.5
+    slow_s: float = 1.0
+
+
+PACE = Pace()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The keys of a request that are on one shard, and where they stand in it."""
+
+    shard: int
+    indexes: list[int]
+    keys: list[bytes]
+
+
+class Tier:
+    """previous: the tier of the configuration before; nodes that have not changed keep their connections."""
+
+    def __init__(
+        self,
+        instance: str,
+        level: Level,
+        write_back: WriteBack,
+        placement: Locate,
+        previous: Tier | None = None,
+        pace: Pace = PACE,
+    ) -> None:
+        self.instance = instance
+        self.level = level
+        self.write_back = write_back
+        self.pace = pace
+        self.cache = CACHES[level.storage](level)
+        same = previous is not None and previous.level.storage == level.storage
+        self.nodes: Nodes = Nodes(instance, level, self.cache.parser, previous.nodes if previous and same else None)
+        self.placement = placement
+
+    def split(self, keys: Sequence[bytes]) -> list[Part]:
+        """The parts; the keys that this kind of server can't hold are NOWHERE."""
+        parts: dict[int, Part] = {}
+        for index, key in enumerate(keys):
+            shard = self.placement.locate(key, 0, len(key)) if self.cache.takes(key) else NOWHERE
+            part = parts.setdefault(shard, Part(shard, [], []))
+            part.indexes.append(index)
+            part.keys.append(key)
+        return list(parts.values())
+
+    def read(self, part: Part) -> list[Answer]:
+        """What it has of each key. Raises BackendError."""
+        lane = self._lane(part.shard)
+        reply = Batch().ask(lane, self.cache.question(part.keys))
+        try:
+            return self.cache.answers(reply, part.keys)
+        except (ReplyError, ValueError) as fault:
+            if reply[:1] == b"-" or reply.startswith((b"SERVER_ERROR", b"ERROR")):
+                raise lane.node.error("protocol", str(fault)) from None
+            raise lane.distrust(str(fault)) from None
+
+    def fill(self, shard: int, entries: Iterable[tuple[bytes, Item]]) -> None:
+        """Add what was found below, off the reply's path: the answers are dropped.
+
+        A server that is busy, or not connected, is spared: what waits for it might come too late.
+        """
+        lane = self._lane(shard)
+        for key, item in entries:
+            seconds = self._seconds(item)
+            request = self.cache.fill(key, item, seconds) if seconds > 0 else None
+            if request is not None and lane.is_open and lane.pending_bytes <= SPARE_BYTES:
+                lane.submit(request, None, 0)
+
+    def _seconds(self, item: Item) -> float:
+        """How long an item stays: write_back.ttl with jitter, so that keys filled together do not end together."""
+        ttl, jitter = self.write_back.ttl, self.write_back.jitter
+        seconds = ttl * random.uniform(1 - jitter, 1 + jitter)
+        return seconds if item.expires_at is None else min(seconds, item.expires_at - time.time())
+
+    def mark(self, keys: Sequence[bytes]) -> list[bytes]:
+        """Mark these keys as written; returns those of which nobody knows whether the mark stands."""
+        parts = [part for part in self.split(list(dict.fromkeys(keys))) if part.shard != NOWHERE]
+        batch = Batch()
+        asked: list[bytes] = []
+        for part in parts:
+            for key in part.keys:
+                batch.send(self._lane(part.shard), self.cache.mark(key, self.pace.mark_s))
+                asked.append(key)
+        batch.wait()
+        replies = batch.slots
+        batch.reset()
+        return [
+            key
+            for key, reply in zip(asked, replies, strict=True)
+            if isinstance(reply, BackendError) or not self.cache.is_marked(reply)
+        ]
+
+    def empty(self) -> None:
+        """Remove everything from every server. Raises BackendError when one does not."""
+        for shard in range(len(self.nodes)):
+            lane = self._lane(shard)
+            reply = Batch().ask(lane, self.cache.empty())
+            if reply not in (b"+OK\r\n", b"OK\r\n"):
+                raise lane.node.error("protocol", f"it was not emptied: {reply[:80]!r}")
+
+    def release(self, successor: Tier | None) -> None:
+        """Let go of the nodes that the successor has not taken over."""
+        self.nodes.close(successor.nodes if successor and successor.level.storage == self.level.storage else None)
+
+    def _lane(self, shard: int) -> Lane:
+        return self.nodes[shard].lane(self.cache.greeting)

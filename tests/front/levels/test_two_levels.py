@@ -1,0 +1,164 @@
+"""Two levels through a whole fleet: unchanged clients in front, caches in the middle, what knows below."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pymemcache
+import pytest
+import redis
+
+from hyper_proxy.storage.cache import MARK
+from tests.kit.fleet import Fleet
+from tests.kit.mariadb import FULL_COLUMNS, MariaDb
+from tests.kit.ports import free_port
+from tests.kit.servers import Running, memcached, redis_server
+from tests.kit.wait import wait_for
+
+SQLITE = '  [[instance.level]]\n  storage = "sqlite"\n  servers = ["keys.db"]\n'
+KEYS = [f"key:{number}" for number in range(30)]
+
+
+def cache_level(kind: str, nodes: list[Running]) -> str:
+    """A level of two servers."""
+    servers = ", ".join(f'"{node.address} {kind}{number}"' for number, node in enumerate(nodes))
+    timeout = "timeout = { connect_ms = 500, read_ms = 500 }"
+    return f'  [[instance.level]]\n  storage = "{kind}"\n  servers = [{servers}]\n  {timeout}\n'
+
+
+class Two:
+    """A redis front and a memcache front on the same levels: `caches` of one kind above `below`."""
+
+    def __init__(self, stack: ExitStack, folder: Path, kind: str, below: str) -> None:
+        start: Callable[[], Running] = {"redis": redis_server, "memcache": memcached}[kind]
+        self.kind = kind
+        self.caches = [stack.enter_context(start()) for _ in range(2)]
+        self.ports = {"redis": free_port(), "memcache": free_port()}
+        levels = cache_level(kind, self.caches) + below
+        self.config = "[proxy]\nworkers = 2\ndrain_timeout_s = 1\n" + "".join(
+            f'[[instance]]\nname = "{name}"\nprotocol = "{name}"\nlisten = ["127.0.0.1:{port}"]\n{levels}'
+            for name, port in self.ports.items()
+        )
+        self.fleet = stack.enter_context(Fleet(self.config, folder))
+        self.redis = stack.enter_context(redis.Redis(port=self.ports["redis"], decode_responses=True))
+        self.memcache = pymemcache.Client(("127.0.0.1", self.ports["memcache"]), timeout=10, default_noreply=False)
+        stack.callback(self.memcache.close)
+
+    def kept(self, key: str) -> bytes | None:
+        """What the cache server of a key has."""
+        found = [_ask(self.kind, node, key) for node in self.caches]
+        return next((value for value in found if value is not None), None)
+
+
+def _ask(kind: str, node: Running, key: str) -> bytes | None:
+    value: Any
+    if kind == "redis":
+        with redis.Redis(port=node.port) as client:
+            value = client.get(key)
+    else:
+        client = pymemcache.Client(("127.0.0.1", node.port))
+        value = client.get(key)
+        client.close()
+    return value
+
+
+@pytest.fixture(params=["redis", "memcache"])
+def two(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Two]:
+    """On a file of sqlite."""
+    with ExitStack() as stack:
+        yield Two(stack, tmp_path, request.param, SQLITE)
+
+
+def test_what_one_client_writes_all_read_and_the_cache_keeps(two: Two) -> None:
+    two.redis.mset({key: f"value of {key}" for key in KEYS})
+    assert two.redis.mget(KEYS) == [f"value of {key}" for key in KEYS]
+    assert two.memcache.get_many(KEYS) == {key: f"value of {key}".encode() for key in KEYS}
+    # A mark stands for some seconds; then a read is kept above.
+    wait_for(lambda: two.redis.get("key:7") and two.kept("key:7") == b"value of key:7", "it is kept", 10)
+    two.memcache.set("key:7", b"new")
+    assert two.kept("key:7") == MARK
+    assert two.redis.get("key:7") == "new"
+    assert two.memcache.get("key:7") == b"new"
+
+
+def test_a_hit_above_does_not_ask_below(two: Two, tmp_path: Path) -> None:
+    two.redis.set("a", "1")
+    wait_for(lambda: two.redis.get("a") and two.kept("a") == b"1", "it is kept", 10)
+    before = two.fleet.stats()["instances"]["redis"]["nodes"]
+    assert sum(node["requests"] for label, node in before.items() if label.startswith(two.kind)) > 0
+    for suffix in ("", "-wal", "-shm"):
+        (tmp_path / f"keys.db{suffix}").unlink(missing_ok=True)
+    assert two.redis.get("a") == "1"
+
+
+def test_a_dead_cache_costs_nothing_but_time(two: Two) -> None:
+    two.redis.mset(dict.fromkeys(KEYS, "1"))
+    for node in two.caches:
+        node.stop()
+    assert two.redis.mget(KEYS) == ["1"] * len(KEYS)
+    two.redis.mset(dict.fromkeys(KEYS, "2"))
+    assert two.redis.mget(KEYS) == ["2"] * len(KEYS)
+    assert two.memcache.get("key:3") == b"2"
+
+
+def test_numbers_times_and_versions_are_those_below(two: Two) -> None:
+    assert [two.redis.incr("n") for _ in range(3)] == [1, 2, 3]
+    assert two.memcache.incr("n", 5) == 8
+    assert two.redis.get("n") == "8"
+    two.redis.set("t", "x", ex=100)
+    assert two.redis.get("t") == "x"
+    assert 90 < two.redis.ttl("t") <= 100
+    value, version = two.memcache.gets("n")
+    assert value == b"8"
+    assert two.memcache.cas("n", b"9", version) is True
+    assert two.memcache.cas("n", b"10", version) is False
+    assert two.redis.get("n") == "9"
+    assert two.redis.delete("n", "t", "nothing") == 2
+    assert two.redis.mget("n", "t") == [None, None]
+
+
+def test_a_level_can_be_put_above_and_taken_away_by_a_reload(two: Two) -> None:
+    two.redis.set("a", "1")
+    two.fleet.write(two.config.replace(cache_level(two.kind, two.caches), ""))
+    assert two.fleet.reload().accepted
+    assert redis_again(two).get("a") == "1"
+    redis_again(two).set("a", "2")
+    two.fleet.write(two.config)
+    assert two.fleet.reload().accepted
+    assert redis_again(two).get("a") == "2"
+
+
+def redis_again(two: Two) -> redis.Redis:
+    """A new client: another kind of storage ends the connections."""
+    return redis.Redis(port=two.ports["redis"], decode_responses=True)
+
+
+def test_explain_names_the_server_of_every_level(two: Two) -> None:
+    command = [sys.executable, "-m", "hyper_proxy.cli.main", "explain", "-c", str(two.fleet.file), "--json"]
+    said = subprocess.run([*command, "redis", "GET", "key:1"], capture_output=True, text=True, check=True).stdout
+    above, below = json.loads(said)["keys"][0]["levels"]
+    assert (above["level"], above["storage"], below["level"], below["storage"]) == (1, two.kind, 2, "sqlite")
+    assert above["node"] in [node.address for node in two.caches]
+    two.redis.set("key:1", "x")
+    holder = next(node for node in two.caches if _ask(two.kind, node, "key:1") is not None)
+    assert above["node"] == holder.address
+
+
+@pytest.mark.parametrize("kind", ["redis", "memcache"])
+def test_above_a_table_of_mysql(mariadb: MariaDb, tmp_path: Path, kind: str) -> None:
+    with ExitStack() as stack:
+        two = Two(stack, tmp_path, kind, mariadb.level(FULL_COLUMNS))
+        mariadb.sql("INSERT INTO kv (k, v) VALUES (%s, %s)", ("from:sql", "row"))
+        assert two.redis.mget("from:sql", "nothing") == ["row", None]
+        wait_for(lambda: two.kept("from:sql") == b"row", "it is kept", 10)
+        mariadb.sql("UPDATE kv SET v = 'behind the back' WHERE k = 'from:sql'")
+        assert two.memcache.get("from:sql") == b"row"
+        two.memcache.set("from:sql", b"through the proxy", flags=0)
+        assert two.redis.get("from:sql") == "through the proxy"
+        assert mariadb.sql("SELECT v FROM kv WHERE k = 'from:sql'") == [(b"through the proxy",)]
