@@ -70,8 +70,9 @@ def percentile(cells: list[tuple[int, int]], count: int, share: float) -> int:
 
 
 def _sum(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Key by key, of all parts at once: percentiles are dear, and are taken of the whole only."""
-    keys = dict.fromkeys(key for part in parts for key in part)
+    """Key by key, of all parts at once: percentiles are dear, and are taken of the whole only. Lists are no numbers:
+    slow requests and notable keys are left out (the sidecar gathers them)."""
+    keys = dict.fromkeys(key for part in parts for key in part if not isinstance(part[key], list))
     return {key: _total([part[key] for part in parts if key in part]) for key in keys}
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from supervisor.sidecar.formats import duration, number
+from supervisor.sidecar.samples import CLIENTS_OWN
 
 BAD, WARNING = "bad", "warning"
 
@@ -100,7 +101,8 @@ def _orders(view: View) -> Iterator[Pain]:
 
 
 def _kinds(row: View) -> str:
-    return ": " + ", ".join(f"{number(rate)}/s {kind}" for kind, rate in row["errors"].items()) if row["errors"] else ""
+    kinds = [f"{number(rate)}/s {kind}" for kind, rate in row["errors"].items() if kind not in CLIENTS_OWN]
+    return ": " + ", ".join(kinds) if kinds else ""
 
 
 CHECKS: tuple[Callable[[View], Iterator[Pain]], ...] = (_door, _servers, _instances, _workers, _balance, _orders)

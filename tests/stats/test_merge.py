@@ -33,6 +33,12 @@ def test_snapshots_add_up() -> None:
     assert user["latency_us"]["read"]["cells"] == [[10, 1], [20, 1], [30, 1]]
 
 
+def test_what_is_no_number_is_left_out() -> None:
+    listed = {"slowlog": [{"at": 1}], "instances": {"user": {"clients": 1, "hot_keys": [["k", 2]]}}}
+    assert merge([listed, listed])["instances"] == {"user": {"clients": 2}}
+    assert "slowlog" not in merge([listed])
+
+
 def test_merging_leaves_its_parts_alone() -> None:
     part = snapshot(3, 1, 10)
     merge([part, part])
