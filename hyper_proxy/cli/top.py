@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import time
 
@@ -40,10 +41,11 @@ def _seconds(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0 when it was ended by q or Ctrl-C, or has printed; 1 (Unreachable) when there is no fleet at the start."""
+    """0 when it was ended by q, Ctrl-C or TERM, or has printed; 1 (Unreachable) when there is no fleet at the start."""
     source = Source(sidecar.find_admin(arguments))
-    source.read_first()
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # the terminal is to be as it was, whoever ends us
     try:
+        source.read_first()
         if arguments.once or arguments.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
             _print_once(source, arguments.interval, arguments.json)
         else:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
+from rich.console import Console
 
 from hyper_proxy.cli.admin import Admin
 from hyper_proxy.cli.live.columns import VIEWS
 from hyper_proxy.cli.live.figures import Reading, figures
 from hyper_proxy.cli.live.keys import press
-from hyper_proxy.cli.live.screen import PLAIN_BARS, Choice, chosen, curve
+from hyper_proxy.cli.live.screen import PLAIN_BARS, Choice, chosen, curve, draw
 from hyper_proxy.cli.live.source import Source
 from tests.kit.fleet import ROOT, Fleet
 from tests.kit.ports import free_port
@@ -186,10 +188,14 @@ def test_keys_choose_what_is_shown_and_q_ends(watched: Watched) -> None:
         assert LEAVES_THE_SCREEN in terminal.drawn
 
 
-def test_ctrl_c_ends_it_as_q_does(watched: Watched) -> None:
+ENDS = (lambda terminal: terminal.press("\x03"), lambda terminal: terminal.process.terminate())
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_ctrl_c_and_term_end_it_as_q_does(watched: Watched, end: Callable[[Terminal], None]) -> None:
     with watched.terminal() as terminal:
         terminal.wait("RUNNING")
-        terminal.press("\x03")
+        end(terminal)
         assert terminal.end() == 0
         assert terminal.read_settings() == terminal.settings
         assert LEAVES_THE_SCREEN in terminal.drawn
@@ -273,3 +279,19 @@ def test_a_curve_is_as_high_as_its_share_of_the_top() -> None:
     assert curve([None, 0.0, 1.0, 4.0, 8.0]) == "  ▁▄█"
     assert curve([1.0, 8.0], PLAIN_BARS) == ".@"
     assert curve([]) == ""
+
+
+def test_a_narrow_terminal_has_fewer_columns_and_whole_words(watched: Watched) -> None:
+    source = Source(Admin(watched.admin))
+    source.read_first()
+    source.read()
+
+    def lines(width: int) -> list[str]:
+        console = Console(width=width, file=io.StringIO())
+        console.print(draw(source, Choice(view="w"), width))
+        return str(console.file.getvalue()).splitlines()  # type: ignore[attr-defined]
+
+    wide, narrow = lines(160), lines(60)
+    assert any(line.startswith("slot") and line.rstrip().endswith("last exit") for line in wide)
+    assert any(line.startswith("slot") and "state" in line and "last exit" not in line for line in narrow)
+    assert not any("\u2026" in line for line in narrow[-3:]), "nothing is cut off"

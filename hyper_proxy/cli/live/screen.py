@@ -22,10 +22,17 @@ CURVE_TITLE = 26
 GOOD, BAD, DIM, HEAD = "bold green", "bold white on red", "dim", "bold"
 
 HELP = """\
-w i n s  workers, instances, nodes, slow requests alone      a      all of them
-o        order by the next column                            r      in the other direction
-/        show only rows with a text; Enter, or Esc for all   space  stand still, go on
-?        this help                                           q      end"""
+w i n s  workers, instances, nodes, slow requests alone
+a        all of them
+o r      order by the next column; in the other direction
+/        show only rows with a text; Enter ends it, Esc shows all rows
+space    stand still, go on
+?        this help
+q        end"""
+
+GAP = 2
+FEWEST = 4
+"""Columns of a table that are shown however narrow the terminal is; then those on the right are left out."""
 
 
 @dataclass(slots=True)
@@ -50,7 +57,7 @@ def draw(source: Source, choice: Choice, width: int, plain: bool = False) -> Ren
         parts.append(Text(f"reading {source.admin.address} ..." if not source.trouble else "", DIM))
     else:
         parts += [*_header(shown, choice), *_curves(source, width, plain), Text()]
-        parts += _tables(shown | {"slowlog": source.slowlog}, choice)
+        parts += _tables(shown | {"slowlog": source.slowlog}, choice, width)
     if choice.help:
         parts.append(Text(f"\n{HELP}"))
     if choice.typing:
@@ -106,21 +113,39 @@ def curve(points: Sequence[float | None], bars: str = BARS) -> str:
     return "".join(bars[max(1, round(point / top * steps)) if point and top else 0] for point in points)
 
 
-def _tables(shown: Figures, choice: Choice) -> Iterable[RenderableType]:
+def _tables(shown: Figures, choice: Choice, width: int) -> Iterable[RenderableType]:
     for key in (choice.view,) if choice.view else OVERVIEW:
-        yield _table(VIEWS[key], shown[VIEWS[key].rows], choice)
+        yield _table(VIEWS[key], shown[VIEWS[key].rows], choice, width)
 
 
-def _table(view: View, rows: list[dict[str, Any]], choice: Choice) -> Table:
+def _table(view: View, rows: list[dict[str, Any]], choice: Choice, width: int) -> Table:
     by = _order(view, choice)
-    table = Table(box=None, pad_edge=False, title=view.title, title_justify="left", title_style=HEAD, header_style=DIM)
-    for index, column in enumerate(view.columns):
-        mark = " ^" if choice.reverse else " v"
-        title = column.title + (mark if index == by and choice.order is not None else "")
+    mark = " ^" if choice.reverse else " v"
+    titles = [
+        column.title + (mark if index == by and choice.order is not None else "")
+        for index, column in enumerate(view.columns)
+    ]
+    shown = chosen(view, rows, choice)
+    cells = [[cell(column, row) for column in view.columns] for row in shown]
+    room = _room([titles, *cells], width)
+    table = Table(
+        box=None, pad_edge=False, padding=(0, GAP, 0, 0), title=view.title, title_justify="left", title_style=HEAD,
+        header_style=DIM,
+    )  # fmt: skip
+    for title, column in zip(titles[:room], view.columns, strict=False):
         table.add_column(title, justify="left" if column.left else "right", no_wrap=True, overflow="ellipsis")
-    for row in chosen(view, rows, choice):
-        table.add_row(*(cell(column, row) for column in view.columns), style=_style(row))
+    for row, texts in zip(shown, cells, strict=True):
+        table.add_row(*texts[:room], style=_style(row))
     return table
+
+
+def _room(lines: list[list[str]], width: int) -> int:
+    """How many columns fit."""
+    widths = [max(map(len, texts)) + GAP for texts in zip(*lines, strict=True)]
+    count = len(widths)
+    while count > FEWEST and sum(widths[:count]) - GAP > width:
+        count -= 1
+    return count
 
 
 def chosen(view: View, rows: list[dict[str, Any]], choice: Choice) -> list[dict[str, Any]]:
