@@ -12,11 +12,13 @@ from typing import Any
 import gevent
 
 from hyper_proxy.common.descriptors import RESERVE
+from hyper_proxy.common.memory import MEMORY
 from hyper_proxy.config.model import Config, bound_address
 from hyper_proxy.config.overrule import overruled
 from hyper_proxy.entry.admission import Admission
 from hyper_proxy.entry.janitor import Janitor
 from hyper_proxy.entry.listener import Listener
+from hyper_proxy.entry.pressure import Pressure
 from hyper_proxy.entry.visitors import disconnect, list_clients
 from hyper_proxy.front import Front, Protocol, Snapshot
 from hyper_proxy.protocol.memcache.session import MemcacheSession
@@ -55,7 +57,9 @@ class Engine:
         self.out: Mapping[str, Mapping[str, str]] = {}
         self.admission = Admission()
         self.commit(self.prepare(config))
+        self.pressure = Pressure(self.fronts, self.admission)
         gevent.spawn(Janitor().run, self.fronts)
+        gevent.spawn(self.pressure.run)
 
     def serve(self, instance: str, sock: socket.socket) -> None:
         """Accept clients of an instance on a bound, listening, non-blocking socket: the engine's from now on."""
@@ -103,6 +107,7 @@ class Engine:
     def commit(self, prepared: Prepared) -> None:
         """From the next request on the new configuration serves."""
         RESERVE.keep(_descriptors(prepared.config))
+        MEMORY.allow(prepared.config.max_memory, prepared.config.worker_count)
         for name, snapshot in prepared.snapshots.items():
             front = self.fronts.get(name)
             if front is None:
@@ -165,7 +170,13 @@ class Engine:
 
     def snapshot(self) -> dict[str, Any]:
         """All counters, as JSON (docs/statistics.md)."""
-        return collect(self.fronts, {"accept_pauses": self.admission.pauses})
+        worker = {
+            "accept_pauses": self.admission.pauses,
+            "memory_limit_bytes": MEMORY.limit,
+            "memory_shortages": self.pressure.shortages,
+            "replies_dropped": MEMORY.dropped,
+        }
+        return collect(self.fronts, worker)
 
 
 def _descriptors(config: Config) -> int:

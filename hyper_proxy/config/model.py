@@ -261,6 +261,7 @@ class Config:
     admin: Listen
     log: Log
     instances: tuple[Instance, ...]
+    max_memory: int = 0
     pidfile: str = ""
     user: str = ""
     group: str = ""

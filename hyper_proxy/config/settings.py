@@ -135,6 +135,9 @@ SETTINGS: tuple[Setting, ...] = (
             "how long a stopping worker lets its clients finish"),
     Setting("proxy", "prepare_timeout_s", Seconds(0.1, 3600), 10,
             "how long a reload waits for every worker's yes; after it the old configuration stays"),
+    Setting("proxy", "max_memory", Size(0, 1024 * GIB), 0,
+            "memory of all workers together; each has an equal part, at least 128MB. A worker above it takes in less: "
+            "it refuses new clients and drops large replies. 0 means half of what the machine or its container has"),
     Setting("proxy", "hang_timeout_s", Seconds(1, 3600), 10,
             "how long a worker or the sidecar may be stuck before it shows its stack, is killed and replaced"),
     Setting("proxy", "upgrade_timeout_s", Seconds(0.1, 3600), 30,

@@ -262,6 +262,7 @@ class Lane:
             return
         count: cython.Py_ssize_t = len(replies)
         if count == 0:
+            self.parser.drop_if_short()
             return
         if count > self.sent - self.answered:
             # One answer too many: nobody can say which belongs to which question, so none is passed on.

@@ -74,6 +74,6 @@ class Patience:
 
     def fault(self, at: float) -> str:
         """What to say when the time is up."""
-        if self.heard and at - self.heard_at < self.read_s:
+        if self.heard and at - self.heard_at < self.read_s / 2:
             return f"its answer comes too slowly: {self.heard} bytes in {round((at - self.head_at) * 1000)} ms"
         return f"no answer within {round(self.read_s * 1000)} ms"

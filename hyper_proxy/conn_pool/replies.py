@@ -3,16 +3,21 @@
 
 A subclass finds the end of one reply (`scan`); this base keeps what is not whole yet. A large reply is appended to and
 looked at again only when enough bytes are there, from where the last look ended: linear however it is cut into packets.
+
+A large reply for which there is no memory is read and dropped, and an error of the protocol takes its place: the
+replies behind it, which are for others, are not held up.
 """
 
 from __future__ import annotations
 
 import cython
 
+from hyper_proxy.common.memory import MEMORY
 from hyper_proxy.conn_pool.reply_error import ReplyError
 
 __all__ = ["ReplyError", "ReplyParser"]
 
+LARGE_BYTES = 65536  # shorter replies are never dropped
 MAX_REPLY_BYTES = 1 << 30  # twice what a redis server stores in one value; an array without end must end somewhere
 
 
@@ -24,10 +29,13 @@ class ReplyParser:
     need: cython.Py_ssize_t  # bytes that `rest` must hold before another look makes sense
     position: cython.Py_ssize_t  # where the scan of the unfinished reply goes on
     open: cython.Py_ssize_t  # what the scan of the unfinished reply still has to find; its meaning is the subclass's
+    dropping: cython.bint  # the unfinished reply
+    swallow: cython.Py_ssize_t  # the next so many bytes are of a value that is dropped
 
     def __init__(self) -> None:
         self.rest = None
-        self.need = self.position = self.open = 0
+        self.need = self.position = self.open = self.swallow = 0
+        self.dropping = False
 
     @cython.ccall
     def feed(self, data: bytes) -> list:
@@ -56,9 +64,42 @@ class ReplyParser:
         """Is nothing left over behind the last reply?"""
         return self.rest is None
 
+    @cython.ccall
+    def drop_if_short(self) -> None:
+        """After a feed that has completed nothing: if memory is short, keep no more of a large reply than its place."""
+        rest: bytearray | None = self.rest
+        if rest is None or not self.dropping:
+            if rest is None or self.need < LARGE_BYTES or not MEMORY.is_short():
+                return
+            self.dropping = True
+            MEMORY.dropped += 1
+        if self.position:
+            del rest[: self.position]
+            self.need -= self.position
+            self.position = 0
+        left: cython.Py_ssize_t = self.need - 2 - len(rest)
+        if left > 0:  # in the middle of a value, which gives its place to an empty one; CR and LF are still to come
+            self.rest = bytearray(self.empty_value(rest))
+            self.need = len(self.rest) + 2
+            self.swallow = left
+
+    def empty_value(self, rest: bytearray) -> bytes:
+        """The first line of an empty value of the same kind as the one that `rest` begins with."""
+        raise ReplyError("no protocol")
+
+    def apology(self) -> bytes:
+        """The error that takes the place of a reply for which there is no memory."""
+        raise ReplyError("no protocol")
+
     @cython.cfunc
     def _resume(self, rest: bytearray, data: bytes) -> list:
         out: list = []
+        if self.swallow:
+            if len(data) <= self.swallow:
+                self.swallow -= len(data)
+                return out
+            data = data[self.swallow :]
+            self.swallow = 0
         rest += data
         if len(rest) > MAX_REPLY_BYTES:
             raise ReplyError("a reply is longer than any that makes sense")
@@ -72,7 +113,11 @@ class ReplyParser:
             end = self.scan(p, start, n)
             if end < 0:
                 break
-            out.append(bytes(memoryview(rest)[start:end]))
+            if self.dropping:
+                self.dropping = False
+                out.append(self.apology())
+            else:
+                out.append(bytes(memoryview(rest)[start:end]))
             start = end
         if start == n:
             self.rest = None

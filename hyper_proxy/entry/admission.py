@@ -1,4 +1,4 @@
-"""Whether one more client may come. One for the worker: its listeners share what it has of descriptors."""
+"""Whether one more client may come. One for the worker: its listeners share what it has of memory and descriptors."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hyper_proxy.common import log
 from hyper_proxy.common.descriptors import RESERVE
+from hyper_proxy.common.memory import MEMORY
 
 if TYPE_CHECKING:
     from hyper_proxy.front import Front
@@ -28,6 +29,8 @@ class Admission:
             return f"limits.max_clients is {limit}"
         if RESERVE.holds(fd):
             return "the descriptors left are kept for connections to servers"
+        if MEMORY.is_short():
+            return "memory is short"
         return ""
 
     def say(self, event: str, key: str, **fields: object) -> None:

@@ -20,6 +20,9 @@ cdef class Client:
     cdef public double write_s
     cdef public object express
     cdef bint busy
+    cdef public Py_ssize_t kept
+    cdef public Py_ssize_t lacking
+    cdef bint held
     cdef bint leaving
     cdef bint closed
     cdef int writers
@@ -30,6 +33,7 @@ cdef class Client:
     cpdef answer_express(self, bytes out, bytes later)
     cdef bint _offer(self, bytes data) except -1
     cdef bytes _receive(self)
+    cdef _write_unsent(self)
     cdef _wake(self, bytes data)
     cpdef _write(self, bytes data)
 

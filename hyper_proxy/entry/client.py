@@ -45,6 +45,9 @@ class Client:
     busy: cython.bint  # an express batch is under way
     closed: cython.bint
     writers: cython.int
+    kept: cython.Py_ssize_t  # bytes of a large request that is not whole; the session says it
+    lacking: cython.Py_ssize_t  # bytes that it lacks at least
+    held: cython.bint  # not read from, for memory is short
     leaving: cython.bint  # it ends when what it waits for is answered
     express: Callable[[bytes], bool] | None  # the session's take_express
     on_hang_up: Callable[[], None] | None  # called when the client goes away while its request is being answered
@@ -72,6 +75,9 @@ class Client:
         self.express = None
         self.data = None
         self.unsent = None
+        self.kept = 0
+        self.lacking = 0
+        self.held = False
         self.leaving = False
         self.closed = False
         self.writers = 0  # greenlets that wait until they can write on
@@ -174,10 +180,15 @@ class Client:
                 self.switch_out()
                 data, self.data = self.data, None
             if self.unsent is not None:
-                rest, self.unsent = self.unsent, None
-                self.write(rest)
+                self._write_unsent()
             if data is not None:
                 return data
+
+    @cython.cfunc
+    def _write_unsent(self) -> None:
+        """A function of its own, so that nothing keeps the bytes while the client waits for what is next."""
+        rest, self.unsent = self.unsent, None
+        self.write(rest)
 
     def look_for_hang_up(self) -> None:
         """Call on_hang_up if the client has ended the connection, be it behind requests that are not read yet."""
@@ -239,6 +250,18 @@ class Client:
         else:
             self.leaving = True
 
+    def hold(self) -> None:
+        """Read no more, if it is between two reads of one request; the kernel makes the client wait."""
+        if self.reading and not self.busy and not self.held:
+            self.held = True
+            self.watcher.stop()
+
+    def release(self) -> None:
+        """Go on reading."""
+        if self.held and not self.closed:
+            self.held = False
+            self.watcher.start(self.callback)
+
     def hang_up(self) -> None:
         """End the connection now."""
         self._shut(SHUT_RDWR)
@@ -246,6 +269,7 @@ class Client:
     def _shut(self, how: int) -> None:
         if self.closed:
             return
+        self.release()  # to see the end
         try:
             self.sock.shutdown(how)
         except OSError as error:

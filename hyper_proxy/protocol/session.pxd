@@ -5,6 +5,8 @@ from hyper_proxy.tunnel.batch cimport Batch
 
 cdef Py_ssize_t FIRST_DEPTH
 cdef Py_ssize_t BATCH_BYTES
+cdef Py_ssize_t USUAL_BATCH_BYTES
+cdef Py_ssize_t LARGE_BYTES
 cdef double TURN_S
 
 
@@ -32,6 +34,7 @@ cdef class Session:
     cpdef feed(self, bytes data)
     cpdef finish(self)
     cdef bytes answers(self)
+    cdef note_rest(self)
     cpdef bint take_express(self, bytes data) except -1
     cdef check_answers(self)
     cdef Py_ssize_t walk(self, bytes buf, Py_ssize_t start) except -1

@@ -30,8 +30,16 @@ if TYPE_CHECKING:
 FIRST_DEPTH: cython.Py_ssize_t = 4
 # Batches hold as many requests as would have made so many bytes, by the replies of the last one: bounds the memory of
 # one client.
-BATCH_BYTES: cython.Py_ssize_t = 1 << 22
+USUAL_BATCH_BYTES: cython.Py_ssize_t = 1 << 22
+BATCH_BYTES: cython.Py_ssize_t = USUAL_BATCH_BYTES
+LARGE_BYTES: cython.Py_ssize_t = 65536  # of an unfinished request: from here on the client is told of it
 TURN_S: cython.double = 0.002  # a pipeline that waits for nobody lets the others have their turn after this
+
+
+def limit_batches(size: int) -> None:
+    """From now on batches of all clients are for replies of so many bytes; 0: as many as usual."""
+    global BATCH_BYTES
+    BATCH_BYTES = size or USUAL_BATCH_BYTES
 
 
 @cython.cclass
@@ -87,6 +95,7 @@ class Session:
                 if not data:
                     return
                 self.feed(data)
+                data = b""  # or it would be kept until the client says something again
         finally:
             self.end()
             self.rest = None
@@ -100,9 +109,11 @@ class Session:
                 self.refuse_request()
                 return
             if len(self.rest) < self.need or not self.is_whole(self.rest):
+                self.note_rest()
                 return
             data = bytes(self.rest)
             self.rest = None
+            self.note_rest()
         if self.front.snapshot is not self.snapshot:
             self.take_snapshot()
         start: cython.Py_ssize_t = 0
@@ -117,8 +128,19 @@ class Session:
             self.finish()
         if start < n and not self.closing:
             self.rest = bytearray(data if start == 0 else data[start:])
+            self.note_rest()
             if len(self.rest) > self.max_request:
                 self.refuse_request()
+
+    @cython.cfunc
+    def note_rest(self) -> None:
+        """Tell the client how much of an unfinished request is kept for it, if that is much."""
+        size: cython.Py_ssize_t = 0 if self.rest is None else len(self.rest)
+        if size >= LARGE_BYTES:
+            self.client.kept = size
+            self.client.lacking = max(0, self.need - size)
+        elif self.client.kept:
+            self.client.kept = 0
 
     @cython.ccall
     def finish(self) -> None:

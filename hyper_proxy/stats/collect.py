@@ -7,22 +7,19 @@ import resource
 from collections.abc import Mapping
 from typing import Any
 
-# Kept open: a worker that has no descriptor left must still be able to tell its figures.
-_memory = os.open("/proc/self/statm", os.O_RDONLY)
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+from hyper_proxy.common.memory import rss_bytes
 
 
 def collect(fronts: Mapping[str, Any], worker: Mapping[str, int]) -> dict[str, Any]:
     """fronts: hyper_proxy.front.Front by instance name. worker: what the engine itself has counted."""
     connections = sum(len(front.clients) for front in fronts.values())
-    rss_bytes = int(os.pread(_memory, 256, 0).split()[1]) * _PAGE
     instances = {name: _instance(front) for name, front in fronts.items()}
     work = {
         "requests": sum(sum(row["requests"].values()) for row in instances.values()),
         "in_flight": sum(row["in_flight"] for row in instances.values()),
     }
     return {
-        "worker": {"connections": connections, "rss_bytes": rss_bytes, "fds": open_descriptors(), **work, **worker},
+        "worker": {"connections": connections, "rss_bytes": rss_bytes(), "fds": open_descriptors(), **work, **worker},
         "instances": instances,
     }
 

@@ -27,6 +27,8 @@ WORDS = frozenset(
 )  # fmt: skip
 """First words of replies that are one line."""
 
+DROPPED = b"SERVER_ERROR out of memory: the reply is dropped ([proxy] max_memory)\r\n"
+
 ERRORS = (b"SERVER_ERROR", b"CLIENT_ERROR", b"ERROR")
 """First words that may also cut off a list."""
 
@@ -34,6 +36,12 @@ ERRORS = (b"SERVER_ERROR", b"CLIENT_ERROR", b"ERROR")
 @cython.cclass
 class MemcacheParser(ReplyParser):
     """Cuts memcache replies."""
+
+    def empty_value(self, rest: bytearray) -> bytes:
+        return b"VA 0\r\n" if rest.startswith(b"VA ") else b"VALUE k 0 0\r\n"
+
+    def apology(self) -> bytes:
+        return DROPPED
 
     @cython.cfunc
     @cython.exceptval(-2, check=False)

@@ -15,6 +15,8 @@ MAX_BULK_BYTES = 1 << 30  # twice what a redis server stores in one value: more 
 MAX_LINE_BYTES = 1 << 20  # a status or error line: a script may return a long one
 MAX_ELEMENTS = 1 << 32
 
+DROPPED = b"-ERR the reply is dropped: the proxy has no memory for it ([proxy] max_memory)\r\n"
+
 
 @cython.cfunc
 @cython.exceptval(-2, check=False)
@@ -50,6 +52,12 @@ def _line_end(p: cython.p_uchar, i: cython.Py_ssize_t, n: cython.Py_ssize_t) -> 
 @cython.cclass
 class RespParser(ReplyParser):
     """Cuts redis replies. `open` counts the values that the unfinished reply still lacks."""
+
+    def empty_value(self, rest: bytearray) -> bytes:
+        return b"$0\r\n"
+
+    def apology(self) -> bytes:
+        return DROPPED
 
     @cython.cfunc
     @cython.exceptval(-2, check=False)
