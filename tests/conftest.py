@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from hyper_proxy.storage.keyvalue import KeyValue
 from tests.kit import servers
 from tests.kit.fleet import Fleet
+from tests.kit.key_values import KINDS, open_mysql, open_sqlite
 from tests.kit.mariadb import MariaDb
 from tests.kit.servers import Running
 
@@ -40,6 +42,17 @@ def mariadb(_mariadb: MariaDb) -> MariaDb:
     """A mariadbd with an empty table `kv` that has a column for everything: not to be killed or frozen."""
     _mariadb.make_table()
     return _mariadb
+
+
+@pytest.fixture(params=KINDS)
+def kv(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KeyValue]:
+    """A key-value storage of each kind, empty."""
+    if request.param == "sqlite":
+        with open_sqlite(tmp_path) as kv:
+            yield kv
+        return
+    with open_mysql(request.getfixturevalue("mariadb")) as kv:
+        yield kv
 
 
 @pytest.fixture

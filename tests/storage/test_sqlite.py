@@ -18,7 +18,7 @@ import pytest
 
 from hyper_proxy.common.errors import BackendError, ClientError, HyperProxyError
 from hyper_proxy.config.model import Level, Server, Timeout
-from hyper_proxy.storage.keyvalue import EXPIRED, REMOVE, Item, Mode, Outcome, Put
+from hyper_proxy.storage.keyvalue import EXPIRED, REMOVE, Item, Outcome, Put
 from hyper_proxy.storage.sqlite import SWEEP_EVERY, SWEEP_ROWS, SqliteStorage
 from tests.kit.fleet import ROOT
 from tests.kit.wait import wait_for
@@ -99,44 +99,7 @@ def test_a_new_time_of_expiry_leaves_the_version(kv: SqliteStorage) -> None:
     assert (kv.persist(b"a"), kv.persist(b"a"), kv.persist(b"b")) == (True, False, False)
 
 
-@pytest.mark.parametrize(("mode", "present", "absent"), [
-    (Mode.SET, Outcome.STORED, Outcome.STORED),
-    (Mode.ADD, Outcome.NOT_STORED, Outcome.STORED),
-    (Mode.REPLACE, Outcome.STORED, Outcome.NOT_STORED),
-])  # fmt: skip
-def test_a_mode_decides_on_presence(kv: SqliteStorage, mode: Mode, present: Outcome, absent: Outcome) -> None:
-    kv.store(b"a", b"old")
-    assert kv.store(b"a", b"new", mode=mode) is present
-    assert kv.store(b"b", b"new", mode=mode) is absent
-    values = [item and item.value for item in kv.get_many([b"a", b"b"])]
-    assert values == [b"new" if outcome is Outcome.STORED else other
-                      for outcome, other in ((present, b"old"), (absent, None))]
-
-
-def test_cas_compares_the_version(kv: SqliteStorage) -> None:
-    assert kv.store(b"a", b"1", mode=Mode.CAS, version=1) is Outcome.NOT_FOUND
-    kv.store(b"a", b"1")
-    assert kv.store(b"a", b"2", mode=Mode.CAS, version=9) is Outcome.EXISTS
-    assert kv.store(b"a", b"2", mode=Mode.CAS, version=1) is Outcome.STORED
-    assert kv.store(b"a", b"3", mode=Mode.CAS, version=1) is Outcome.EXISTS
-
-
-def test_deleting_counts_each_key_once(kv: SqliteStorage) -> None:
-    kv.put_many([(b"a", Put(b"1")), (b"b", Put(b"2"))])
-    assert kv.delete_many([b"a", b"a", b"x", b"b"]) == 2
-    assert kv.count() == 0
-
-
 # ---- expiry
-
-
-def test_an_expired_item_is_invisible_everywhere_at_once(kv: SqliteStorage) -> None:
-    kv.put_many([(b"a", Put(b"1", 0, EXPIRED)), (b"b", Put(b"2"))])
-    assert kv.get_many([b"a"]) == [None]
-    assert (kv.count(), kv.scan(0, 10)) == (1, (0, [b"b"]))
-    assert kv.store(b"a", b"1", mode=Mode.REPLACE) is Outcome.NOT_STORED
-    assert kv.delete_many([b"a"]) == 0
-    assert kv.put_many_if_absent([(b"a", Put(b"3"))])
 
 
 def test_expired_rows_go_in_bounded_batches_as_writes_come(kv: SqliteStorage, path: str) -> None:
@@ -151,17 +114,6 @@ def test_expired_rows_go_in_bounded_batches_as_writes_come(kv: SqliteStorage, pa
 
 
 # ---- all or nothing
-
-
-def test_what_a_change_raises_undoes_all_and_reaches_the_caller(kv: SqliteStorage) -> None:
-    kv.store(b"a", b"1")
-
-    def change(items: list[Item | None]) -> tuple[list[Put], None]:
-        raise ClientError("no")
-
-    with pytest.raises(ClientError, match="no"):
-        kv.update([b"a"], change)
-    assert kv.store(b"a", b"2") is Outcome.STORED, "the lock is free again"
 
 
 def test_a_failing_write_leaves_nothing_of_a_multi_key_put(kv: SqliteStorage) -> None:
@@ -251,20 +203,6 @@ def test_who_gets_no_turn_in_time_is_told_so(tmp_path: Path) -> None:
     assert isinstance(first.value, BackendError)
     assert first.value.kind == "locked"
     assert {write.value.kind for write in others} == {"queue"}
-
-
-def test_a_scan_sees_every_key_that_stays_though_others_change(kv: SqliteStorage) -> None:
-    kv.put_many([(b"%d" % number, Put(b"x")) for number in range(100)])
-    found: list[bytes] = []
-    cursor, first = 0, True
-    while first or cursor:
-        first = False
-        cursor, keys = kv.scan(cursor, 7)
-        found += keys
-        kv.delete_many([b"%d" % (len(found) % 10)])
-        if len(found) == 49:
-            kv.store(b"99", b"rewritten")
-    assert {b"%d" % number for number in range(10, 100)} <= set(found)
 
 
 # ---- files that are no good
