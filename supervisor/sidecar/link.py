@@ -14,7 +14,7 @@ from gevent.lock import Semaphore
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.common.frames import FrameReader, Message, encode_frame
 
-BEAT_S = 1.0
+BEAT_S = 0.25  # well below the shortest [proxy] hang_timeout_s
 _READ_BYTES = 256 * 1024
 
 

@@ -11,7 +11,7 @@ from hyper_proxy.common.errors import Finding
 from hyper_proxy.config.load import load_text
 from hyper_proxy.config.model import Config
 from supervisor import verdict
-from supervisor.change import cold_changes, summary
+from supervisor.change import cold_changes, renewing_changes, summary
 from supervisor.exits import Exit, explain_exit
 from supervisor.signals import SIGNALS
 from tests.supervisor.conftest import config_text
@@ -46,13 +46,12 @@ def test_the_summary_says_what_changed() -> None:
     assert more == "1 instance changed; 2 listeners added; drain_timeout_s changed"
 
 
-def test_the_number_of_workers_is_cold_only_if_it_differs() -> None:
-    assert cold_changes(config(workers=2), config(workers=2)) == []
-    ((key, text),) = cold_changes(config(workers=2), config(workers=3))
-    assert key == ("proxy", "workers")
-    assert text.startswith("2 is in force, 3 needs a restart")
+def test_another_number_of_workers_takes_new_ones_only_if_it_differs() -> None:
+    assert renewing_changes(config(workers=2), config(workers=2)) == []
+    assert renewing_changes(config(workers=2), config(workers=3)) == ["proxy.workers"]
+    assert cold_changes(config(workers=2), config(workers=3)) == []
     cores = config(workers=0).worker_count
-    assert cold_changes(config(workers=0), config(workers=cores)) == []
+    assert renewing_changes(config(workers=0), config(workers=cores)) == []
 
 
 @pytest.mark.parametrize(
