@@ -61,7 +61,7 @@ class Adoption:
         if adopted is not None and self._serves(adopted):
             by = adopted.by
         elif healthy and self._send(slot, by := self._choose(healthy, slot), queues):
-            log.warning("slot.adopted", slot=slot.index, state=slot.state.value, by=by.index)
+            log.info("slot.adopted", slot=slot.index, state="given up", by=by.index)
         else:
             log.warning("slot.not_adopted", slot=slot.index, meaning="no neighbour can take the clients who wait there")
             return

@@ -99,8 +99,9 @@ class Staffing:
         self._come_back()
 
     def _reload_ends(self, verdict: Verdict) -> None:
-        """The number of the file counts again."""
+        """The number of the file counts again; who accepts for a neighbour does so for the new instances."""
         self._reloading = False
+        self._adoption.settle()
         if verdict.ok:
             self._wanted = self._current.config.worker_count
         self._step()
