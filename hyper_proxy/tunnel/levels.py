@@ -21,6 +21,7 @@ from hyper_proxy.common import parallel
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.storage.cache import Answer, Marked
 from hyper_proxy.storage.keyvalue import Change, Item, KeyValue, Put
+from hyper_proxy.tunnel.coalesce import Coalesce
 from hyper_proxy.tunnel.marks import Marks
 from hyper_proxy.tunnel.tier import NOWHERE, Part, Tier
 
@@ -38,6 +39,7 @@ class Levels(KeyValue):
         self.kind = last.kind
         self.keeps_versions = last.keeps_versions
         self.nodes = [*(node for tier in tiers for node in tier.nodes), *last.nodes]
+        self.questions = [Coalesce(tier.pace.fill_s) for tier in tiers]
         self.marks = [Marks(tier.mark, tier.write_back.longest_s) for tier in tiers]
 
     # ---- reading
@@ -67,15 +69,19 @@ class Levels(KeyValue):
         wanted = [at for at, item in enumerate(items) if item is None]
         if not wanted:
             return items
-        began = monotonic()
-        below = self._read(depth + 1, [part.keys[at] for at in wanted])
-        entries = []
+
+        def ask(keys: Sequence[bytes]) -> list[Item | None]:
+            began = monotonic()
+            below = self._read(depth + 1, keys)
+            entries = [(key, item) for key, item in zip(keys, below, strict=True) if item is not None]
+            if entries and monotonic() - began <= tier.pace.fill_s:
+                tier.fill(part.shard, entries)
+            return below
+
+        marked = [isinstance(answers[at], Marked) for at in wanted]
+        below = self.questions[depth].read([part.keys[at] for at in wanted], marked, ask)
         for at, item in zip(wanted, below, strict=True):
             items[at] = item
-            if item is not None and not isinstance(answers[at], Marked):
-                entries.append((part.keys[at], item))
-        if entries and monotonic() - began <= tier.pace.fill_s:
-            tier.fill(part.shard, entries)
         return items
 
     def get_many(self, keys: Sequence[bytes]) -> list[Item | None]:

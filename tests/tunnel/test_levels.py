@@ -14,7 +14,7 @@ import pytest
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import Backoff, Level, Server, Timeout, WriteBack
 from hyper_proxy.hashing import build as build_placement
-from hyper_proxy.storage.cache import MARK
+from hyper_proxy.storage.cache import MARK, Marked
 from hyper_proxy.storage.keyvalue import Change, Expire, Item, KeyValue, Put, Remove
 from hyper_proxy.tunnel.levels import Levels
 from hyper_proxy.tunnel.tier import Pace, Tier
@@ -312,6 +312,78 @@ def test_a_value_that_looks_like_a_mark_is_looked_for_below(build: Build) -> Non
     stack.memory.put_many([(b"a", Put(MARK))])
     assert stack.read(b"a") == [MARK]
     assert stack.read(b"a") == [MARK]
+
+
+class Gate:
+    """A pause of the Memory that holds everyone until it is opened."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.opened = gevent.event.Event()
+        self.entered = 0
+        stack.memory.pause = self
+
+    def __call__(self) -> None:
+        self.entered += 1
+        self.opened.wait(10)
+
+
+def test_a_thousand_readers_of_one_missing_key_ask_below_once(build: Build) -> None:
+    stack = build("redis")
+    stack.memory.put_many([(b"hot", Put(b"1")), (b"warm", Put(b"2"))])
+    stack.read(b"nothing")  # connected
+    stack.memory.asked.clear()
+    gate = Gate(stack)
+    readers = [gevent.spawn(stack.read, b"hot", *([b"warm"] * (at % 2))) for at in range(1000)]
+    until(lambda: gate.entered == 2, "both keys are asked for")
+    gate.opened.set()
+    gevent.joinall(readers, timeout=10, raise_error=True)
+    assert {tuple(reader.value) for reader in readers} == {(b"1",), (b"1", b"2")}
+    assert sorted(stack.memory.asked) == [b"hot", b"warm"]
+
+
+def test_all_who_share_a_question_share_its_failure(build: Build) -> None:
+    stack = build("redis")
+    gate = Gate(stack)
+
+    def fail() -> None:
+        gate()
+        raise BackendError("user", "memory", "timeout", "no answer")
+
+    stack.memory.pause = fail
+    readers = [gevent.spawn(stack.read, b"hot") for _ in range(10)]
+    until(lambda: gate.entered == 1, "it is asked")
+    gate.opened.set()
+    gevent.joinall(readers, timeout=10)
+    assert [type(reader.exception) for reader in readers] == [BackendError] * 10
+    stack.memory.pause = lambda: None
+    assert stack.read(b"hot") == [None]
+
+
+def test_who_comes_after_a_write_does_not_share_a_question_from_before_it(build: Build) -> None:
+    stack = build("redis")
+    stack.memory.put_many([(b"a", Put(b"old"))])
+    reading, written = gevent.event.Event(), gevent.event.Event()
+
+    def pause() -> None:
+        if reading.is_set():
+            written.wait(10)
+        reading.set()
+
+    stack.memory.pause = pause
+    before = gevent.spawn(stack.read, b"a")
+    assert reading.wait(10)
+    stack.memory.pause = lambda: None
+    stack.levels.put_many([(b"a", Put(b"new"))])
+    after = [gevent.spawn(stack.read, b"a") for _ in range(20)]
+    until(lambda: isinstance(stack.kept(b"a"), Marked), "it is marked")
+    gate = Gate(stack)
+    written.set()
+    until(lambda: gate.entered, "those who came after have asked")
+    gate.opened.set()
+    gevent.joinall([before, *after], timeout=10, raise_error=True)
+    assert before.value == [b"old"]
+    assert [reader.value for reader in after] == [[b"new"]] * 20
+    assert stack.memory.asked.count(b"a") == 2  # one for who came before, one for all who came after
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -1,0 +1,78 @@
+"""One question below for all who want the same key at the same time.
+
+Who may share a question that somebody else has asked a moment ago? Who comes to a key that is not marked: had it been
+written since, the mark would still stand, as long as the question is younger than Pace.fill_s (hyper_proxy/tunnel/
+levels.py). Who finds the mark waits until the question under way is answered, and shares the next one: that one begins
+after he came, so it sees whatever was written before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import monotonic
+
+from gevent.event import Event
+
+from hyper_proxy.storage.keyvalue import Item
+
+Ask = Callable[[Sequence[bytes]], list[Item | None]]
+
+
+class Question:
+    """One key, asked below. `answer` is there when `answered` is set: the item, or what was raised instead."""
+
+    __slots__ = ("answer", "answered", "began")
+
+    def __init__(self, began: float) -> None:
+        self.began = began
+        self.answered = Event()
+        self.answer: Item | Exception | None = None
+
+    def get(self) -> Item | None:
+        """Wait for the answer. Raises what whoever has asked was told."""
+        self.answered.wait()
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+class Coalesce:
+    """The questions of one worker to the levels below one tier. fresh_s: how old a question may be that is shared."""
+
+    def __init__(self, fresh_s: float) -> None:
+        self.fresh_s = fresh_s
+        self.open: dict[bytes, Question] = {}
+
+    def read(self, keys: Sequence[bytes], marked: Sequence[bool], ask: Ask) -> list[Item | None]:
+        """The item of each key, by position; `ask` is called with those that nobody is asking for."""
+        came = monotonic()
+        for key, is_marked in zip(keys, marked, strict=True):
+            question = self.open.get(key)
+            if is_marked and question is not None and question.began < came:
+                question.answered.wait()
+        shared: dict[bytes, Question] = {}
+        mine: list[bytes] = []
+        for key, is_marked in zip(keys, marked, strict=True):
+            question = self.open.get(key)
+            if question is not None and question.began >= (came if is_marked else came - self.fresh_s):
+                shared[key] = question
+            elif key not in shared:
+                shared[key] = Question(monotonic())
+                mine.append(key)
+        if mine:
+            self._ask(mine, shared, ask)
+        return [shared[key].get() for key in keys]
+
+    def _ask(self, keys: list[bytes], questions: dict[bytes, Question], ask: Ask) -> None:
+        self.open.update((key, questions[key]) for key in keys)
+        answers: Sequence[Item | Exception | None] = ()
+        try:
+            answers = ask(keys)
+        except Exception as error:  # noqa: BLE001  everyone who shares the question is told, the asker first
+            answers = [error] * len(keys)
+        for key, answer in zip(keys, answers, strict=True):
+            question = questions[key]
+            if self.open.get(key) is question:
+                del self.open[key]
+            question.answer = answer
+            question.answered.set()
