@@ -105,6 +105,11 @@ class Stack:
         (part,) = self.tiers[depth].split([key])
         return self.tiers[depth].read(part)[0]
 
+    def is_answered(self) -> bool:
+        """Has the first tier answered everything that it was asked?"""
+        lanes = [lane for node in self.tiers[0].nodes for lane in node.lanes]
+        return not any(lane.in_flight or lane.queued for lane in lanes)
+
     def wait_kept(self, *keys: bytes, depth: int = 0) -> None:
         """Until the keys are in a tier: a fill is not waited for by anybody."""
         for key in keys:
@@ -334,7 +339,7 @@ def test_a_thousand_readers_of_one_missing_key_ask_below_once(build: Build) -> N
     stack.memory.asked.clear()
     gate = Gate(stack)
     readers = [gevent.spawn(stack.read, b"hot", *([b"warm"] * (at % 2))) for at in range(1000)]
-    until(lambda: gate.entered == 2, "both keys are asked for")
+    until(lambda: gate.entered == 2 and stack.is_answered(), "both keys are asked for, and every reader waits")
     gate.opened.set()
     gevent.joinall(readers, timeout=10, raise_error=True)
     assert {tuple(reader.value) for reader in readers} == {(b"1",), (b"1", b"2")}
