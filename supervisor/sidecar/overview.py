@@ -11,7 +11,7 @@ from supervisor.sidecar.history import History
 from supervisor.sidecar.keys import PHASES, worst_phase
 from supervisor.sidecar.page import ASK_TIMEOUT_S, Asks, Page, reply
 from supervisor.sidecar.samples import FLEET
-from supervisor.sidecar.view import build_view, points_of
+from supervisor.sidecar.view import NODES_SHOWN, build_view, points_of
 
 HISTORY = "hyper_proxy.history"
 """Where the application keeps what has been (Flask.extensions)."""
@@ -30,6 +30,7 @@ def _drawn(view: dict[str, Any], history: History) -> dict[str, Any]:
     points, now = points_of(view, history), view["at"]
     return {
         "phases": PHASES,
+        "nodes_shown": NODES_SHOWN,
         "rates": plots.rates(points[FLEET], now),
         "latencies": plots.latencies(points[FLEET], now),
         "sparks": {owner: plots.spark(series, now) for owner, series in points.items()},

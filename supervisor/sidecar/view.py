@@ -16,6 +16,7 @@ from supervisor.sidecar.samples import FLEET, Owner, Pace, Sample
 SLOW_SHOWN = 20
 KEYS_SHOWN = 10
 EVENTS_SHOWN = 30
+NODES_SHOWN = 100
 
 WORDS = {"running": "serving", "degraded": "not serving"}
 """The master's state in the words of the page, where they differ; a running fleet that lacks workers is "degraded"."""
@@ -60,10 +61,10 @@ def build_view(
 
 
 def points_of(view: dict[str, Any], history: History) -> dict[Owner, list[Point]]:
-    """What is plotted: the fleet, its instances and its nodes."""
+    """What is plotted: the fleet, its instances and those of its nodes that the page shows."""
     owners: list[Owner] = [FLEET]
     owners += [("instance", row["instance"]) for row in view["instances"]]
-    owners += [("node", row["instance"], row["node"]) for row in view["nodes"]]
+    owners += [("node", row["instance"], row["node"]) for row in view["nodes"][:NODES_SHOWN]]
     return {owner: history.points(owner) for owner in owners}
 
 
