@@ -40,15 +40,13 @@ def serve(pipe_fd: int, listen_fd: int, host: str) -> int:
     server = Server(listener, make_app(link, host, history))
     server.start()
     log.info("sidecar.ready")
-    reader = gevent.spawn(link.read_all)
-    heart = gevent.spawn(link.beat)
-    memory = gevent.spawn(sample_for_ever, link, history)
-    reader.link(lambda _: ended.set())
+    others = [gevent.spawn(link.beat), gevent.spawn(sample_for_ever, link, history)]
+    for greenlet in (gevent.spawn(link.read_all), *others):  # without one of them it is better to begin anew
+        greenlet.link(lambda _: ended.set())
     gevent.wait([left, ended], count=1)
     if left.is_set():
         server.leave()
-    heart.kill()
-    memory.kill()
+    gevent.killall(others)
     server.stop(timeout=LEAVE_S if left.is_set() else FAREWELL_S)
     return 0
 
