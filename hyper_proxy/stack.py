@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from hyper_proxy.config.model import Instance, Level
@@ -12,6 +14,9 @@ from hyper_proxy.storage.sharded import Sharded
 from hyper_proxy.storage.table import STORAGES
 from hyper_proxy.tunnel.levels import Levels
 from hyper_proxy.tunnel.tier import Tier
+
+# Placements never change; a large one takes its time to build, which a reload of other things should not.
+PLACEMENTS_KEPT = 32
 
 
 def build_snapshot(instance: Instance, previous: Snapshot | None) -> Snapshot:
@@ -44,7 +49,13 @@ def _storage(instance: Instance, level: Level, previous: Any) -> Any:
 
 
 def _placement(level: Level) -> Placement:
-    return build(level.hash, level.distribution, level.hash_tag, level.servers)
+    """Where keys live does not depend on who is in service."""
+    return _built(level.hash, level.distribution, level.hash_tag, tuple(replace(one, out="") for one in level.servers))
+
+
+@lru_cache(maxsize=PLACEMENTS_KEPT)
+def _built(hash_name: str, distribution: str, hash_tag: str, servers: tuple[Server, ...]) -> Placement:
+    return build(hash_name, distribution, hash_tag, servers)
 
 
 def release(old: Snapshot, new: Snapshot | None) -> None:
