@@ -42,6 +42,16 @@ class Children:
             else:
                 on_exit(status)
 
+    def has(self, pid: int) -> bool:
+        """Is this a child that was not reaped yet?"""
+        return pid in self._on_exit
+
+    def dismiss(self, pid: int) -> None:
+        """Ends a child at once, and waits for that; its on_exit is not called."""
+        if self._on_exit.pop(pid, None) is not None:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
     def kill(self, pid: int, number: signal.Signals) -> None:
         """Sends a signal to a child; nothing happens when it has been reaped."""
         if pid in self._on_exit:

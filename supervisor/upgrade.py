@@ -8,7 +8,6 @@ trace but the reason. When it serves, this one lets its clients finish and ends.
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import sys
 import time
@@ -18,6 +17,7 @@ from typing import Any
 
 from hyper_proxy.common import log
 from hyper_proxy.common.frames import Message
+from supervisor.between import GoBetween
 from supervisor.census import Census
 from supervisor.children import Children
 from supervisor.current import Current
@@ -80,6 +80,8 @@ class Upgrader:
         self._retire = retire
         self._pipe: Pipe | None = None
         self._timer: Timer | None = None
+        self._successor: GoBetween | None = None
+        self._farewell = False
         self._reason = ""
         self.pid = 0
         self.handed_over = False
@@ -115,6 +117,7 @@ class Upgrader:
     def farewell(self, turn: Callable[[], None]) -> None:
         """Tells the successor the last counters of all; `turn` lets the loop go round."""
         if self.handed_over and self._pipe is not None:
+            self._farewell = True
             self._tell_counters()
             self._pipe.say_end()
             end_s = time.monotonic() + FAREWELL_S
@@ -125,35 +128,36 @@ class Upgrader:
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
         try:
-            self.pid = self._exec(theirs.fileno())
+            self._successor = self._spawn(theirs.fileno())
         except OSError as error:
             ours.close()
             self._fail(f"cannot start {sys.executable}: {error.strerror}")
             return
         finally:
             theirs.close()
-        pid = self.pid
+        pid = self.pid = self._successor.pid
         self._reason = ""
-        self._children.adopt(pid, lambda status: self._ended(pid, status))
-        self._pipe = Pipe(self._loop, ours, self._told, lambda: None)
+        self._pipe = Pipe(self._loop, ours, self._told, self._pipe_ended)
         self._reloader.hold(UNDER_WAY)
         timeout_s = self._current.config.upgrade_timeout_s
         self._timer = self._loop.later(timeout_s, lambda: self._give_up(f"it was not ready within {timeout_s:g} s"))
         log.info("upgrade.started", successor=pid, program=sys.executable)
 
-    def _exec(self, pipe_fd: int) -> int:
+    def _spawn(self, pipe_fd: int) -> GoBetween:
         """The same words on the same interpreter: what is installed there now. Only the descriptors of the estate stay
-        open in it."""
+        open in it. Raises OSError."""
         estate_fd, fds = leave(self._current, pipe_fd)
         environment = self._herald.environment_of_successor() | {VARIABLE: str(estate_fd)}
         words = [sys.executable, *sys.orig_argv[1:]]
-        for fd in fds:
-            os.set_inheritable(fd, True)
-        try:
-            return os.posix_spawn(sys.executable, words, environment, setsigmask=(), setsigdef=HANDLED)
-        finally:
+
+        def spawn() -> int:
             for fd in fds:
-                os.set_inheritable(fd, False)
+                os.set_inheritable(fd, True)
+            return os.posix_spawn(sys.executable, words, environment, setsigmask=(), setsigdef=HANDLED)
+
+        try:
+            return GoBetween(self._children, spawn, self._ended)
+        finally:
             os.close(estate_fd)
 
     def _told(self, message: Message) -> None:
@@ -173,6 +177,8 @@ class Upgrader:
         self.handed_over = True
         self._current.shared = True
         log.info("upgrade.handed_over", successor=self.pid)
+        if self._successor is not None:
+            self._successor.give_away()
         self._herald.hand_over(self.pid)
         if self._pipe is not None:
             self._pipe.send({"type": "yours"})
@@ -190,16 +196,18 @@ class Upgrader:
 
     def _give_up(self, reason: str) -> None:
         self._reason = reason
-        self._children.kill(self.pid, signal.SIGKILL)
+        if self._successor is not None:
+            self._successor.kill()
 
-    def _ended(self, pid: int, status: int) -> None:
-        self.pid = 0  # Whatever it has said last, it does not serve.
+    def _pipe_ended(self) -> None:
+        if self.handed_over and not self._farewell:
+            log.error("upgrade.successor_ended", successor=self.pid)
+
+    def _ended(self, status: int) -> None:
+        pid, self.pid = self.pid, 0  # Whatever it has said last, it does not serve.
         if self._pipe is not None:
             self._pipe.finish()
             self._pipe = None
-        if self.handed_over:
-            log.error("upgrade.successor_ended", successor=pid, cause=explain_exit(status))
-            return
         self._cancel_timer()
         self._fail(self._reason or f"it ended with {explain_exit(status)} before it was ready", pid)
         self._reloader.hold("")

@@ -132,7 +132,7 @@ def test_a_program_of_which_nothing_comes_changes_nothing(
 ) -> None:
     path = tmp_path / "a.sock"
     fleet = start_upgradable(workers=1, drain=5, listen=(f"unix:{path}",))
-    fleet.write(fleet.file.read_text().replace("[proxy]", "[proxy]\nupgrade_timeout_s = 1"))
+    fleet.write(fleet.file.read_text().replace("[proxy]", "[proxy]\nupgrade_timeout_s = 4"))
     assert fleet.reload().accepted
     client, master = connect(fleet), psutil.Process(fleet.master)
     served, config, fds = client.ask(), fleet.http("GET", "/config"), master.num_fds()
@@ -206,7 +206,7 @@ def test_orders_are_refused_while_an_upgrade_is_under_way(start_upgradable: Star
     assert (verdict.status, verdict.body["error"]) == (409, "an upgrade is under way")
     fleet.signal_master(signal.SIGUSR2)
     fleet.wait_log('upgrade.refused error="an upgrade is under way"')
-    successor = next(one for one in psutil.Process(fleet.master).children() if "program.py" in " ".join(one.cmdline()))
+    successor = next(one for one in psutil.Process(fleet.master).children(recursive=True) if "program.py" in " ".join(one.cmdline()))
     fleet.signal_master(signal.SIGTERM)
     assert fleet.process.wait(5) == 0
     wait_for(lambda: ended(successor.pid), "the new program has ended, too")
@@ -218,7 +218,7 @@ def test_the_new_program_takes_the_place_of_a_master_that_dies(start_upgradable:
     fleet.signal_master(signal.SIGUSR2)
     fleet.wait_log("upgrade.started")
     successor = wait_for(
-        lambda: [one.pid for one in psutil.Process(fleet.master).children() if "new master" in " ".join(one.cmdline())],
+        lambda: [one.pid for one in psutil.Process(fleet.master).children(recursive=True) if "new master" in " ".join(one.cmdline())],
         "the new program",
     )
     os.kill(fleet.process.pid, signal.SIGKILL)
@@ -291,6 +291,26 @@ def test_the_pid_file_and_the_service_manager_know_the_new_master(
         assert not any("MAINPID" in line for report in manager.rest() for line in report.lines)
     finally:
         manager.close()
+
+
+def test_the_main_process_is_a_child_of_the_service_manager(
+    start_upgradable: StartUpgradable, connect: Connect, tmp_path: Path
+) -> None:
+    """systemd can't wait for the child of another process: a stop would kill it at once."""
+    manager = Manager(str(tmp_path / "notify"))
+    fleet = start_upgradable(env={"NOTIFY_SOCKET": manager.address}, workers=1, drain=60)
+    client = connect(fleet)
+    client.send(f"wait {tmp_path / 'now'}")
+    wait_for(lambda: fleet.stats()["workers"][0]["connections"] == 1, "a client that keeps the old master")
+    old = fleet.upgrade()
+    assert manager.until("MAINPID=")[-1].lines == [f"MAINPID={fleet.master}"]
+    manager.close()
+    assert not ended(old)
+    assert psutil.Process(fleet.master).ppid() != old
+    (tmp_path / "now").touch()
+    assert client.receive()[0] == "0"
+    wait_for(lambda: ended(old), "the old master has ended")
+    assert ask(fleet.port)[3] == "a"
 
 
 def test_what_operators_have_ordered_holds_in_the_new_master(start_upgradable: StartUpgradable) -> None:
