@@ -206,7 +206,8 @@ def test_orders_are_refused_while_an_upgrade_is_under_way(start_upgradable: Star
     assert (verdict.status, verdict.body["error"]) == (409, "an upgrade is under way")
     fleet.signal_master(signal.SIGUSR2)
     fleet.wait_log('upgrade.refused error="an upgrade is under way"')
-    successor = next(one for one in psutil.Process(fleet.master).children(recursive=True) if "program.py" in " ".join(one.cmdline()))
+    below = psutil.Process(fleet.master).children(recursive=True)
+    successor = next(one for one in below if "program.py" in " ".join(one.cmdline()))
     fleet.signal_master(signal.SIGTERM)
     assert fleet.process.wait(5) == 0
     wait_for(lambda: ended(successor.pid), "the new program has ended, too")
@@ -217,9 +218,9 @@ def test_the_new_program_takes_the_place_of_a_master_that_dies(start_upgradable:
     fleet.change(workers=1, instance="slow-boot")
     fleet.signal_master(signal.SIGUSR2)
     fleet.wait_log("upgrade.started")
+    below = psutil.Process(fleet.master).children
     successor = wait_for(
-        lambda: [one.pid for one in psutil.Process(fleet.master).children(recursive=True) if "new master" in " ".join(one.cmdline())],
-        "the new program",
+        lambda: [one.pid for one in below(recursive=True) if "new master" in " ".join(one.cmdline())], "the new program"
     )
     os.kill(fleet.process.pid, signal.SIGKILL)
     fleet.wait_log("upgrade.took_over")
@@ -315,7 +316,11 @@ def test_the_main_process_is_a_child_of_the_service_manager(
 
 def test_what_operators_have_ordered_holds_in_the_new_master(start_upgradable: StartUpgradable) -> None:
     fleet = start_upgradable(workers=1)
-    orders = {"/node": {"instance": "a", "node": "a", "state": "drain"}, "/log-level": {"level": "debug"}, "/drain": {}}
+    orders: dict[str, dict[str, object]] = {
+        "/node": {"instance": "a", "node": "a", "state": "drain"},
+        "/log-level": {"level": "debug"},
+        "/drain": {},
+    }
     for path, body in orders.items():
         assert fleet.post(path, body)[0] == 200
     before = fleet.stats()["overrides"]
