@@ -32,12 +32,11 @@ Done = Callable[[str], None]
 
 @dataclass(slots=True, eq=False)
 class Retired:
-    """A crew that leaves: the generation of its configuration, the workers that are left, and until when they may stay
-    (CLOCK_MONOTONIC)."""
+    """A crew that leaves: the generation of its configuration, the workers that are left, and whether it was told to
+    make haste."""
 
     generation: int
     slots: list[Slot]
-    deadline_s: float
     hurried: bool = False
 
 
@@ -88,9 +87,9 @@ class Generations:
             wait_s = handshake_s if slot.index >= staying else 0.0
             self._drain(slot, drain_s - wait_s, wait_s)
         generation = max(slot.generation for slot in slots)
-        crew = Retired(generation, slots, time.monotonic() + drain_s)
-        self._loop.later(drain_s + GRACE_S, lambda: self._kill(crew))
-        self.retired.append(crew)
+        leaving = Retired(generation, slots)
+        self._loop.later(drain_s + GRACE_S, lambda: self._kill(leaving))
+        self.retired.append(leaving)
         log.info("generation.retired", retired=generation, workers=len(slots), seconds=drain_s)
         lingering = [crew for crew in self.retired if not crew.hurried]
         newest = sorted({crew.generation for crew in lingering})[-MAX_RETIRED:]
@@ -110,7 +109,6 @@ class Generations:
     def _hurry(self, crew: Retired) -> None:
         log.warning("generation.hurried", retired=crew.generation, workers=len(crew.slots), seconds=FAST_DRAIN_S)
         crew.hurried = True
-        crew.deadline_s = time.monotonic() + FAST_DRAIN_S
         for slot in crew.slots:
             self._fleet.send(slot, {"type": "drain", "seconds": FAST_DRAIN_S})
         self._loop.later(FAST_DRAIN_S + GRACE_S, lambda: self._kill(crew))

@@ -21,7 +21,7 @@ def take_hold(config: Config, digest: str, estate: Estate | None) -> Current:
     try:
         current = open_listeners(config, digest, estate, pidfile)
     except ListenError:
-        if estate is None:
+        if estate is None or estate.pidfile[0] != pidfile.path:
             pidfile.remove()
         raise
     if estate is not None:
