@@ -120,7 +120,8 @@ class StandIn:
 
     def _talk(self, instance: str, client: socket.socket) -> None:
         with client, client.makefile("rwb") as stream:
-            while not self.draining:
+            asked = False
+            while not self.draining or not asked:  # who was in the queue when the drain began has asked already
                 self.idle.add(client)
                 try:
                     line = stream.readline().split()
@@ -130,6 +131,7 @@ class StandIn:
                     self.idle.discard(client)
                 if not line:
                     break
+                asked = True
                 if line[0] == b"spin":
                     go_round_for_ever()
                 self._wait(line)
