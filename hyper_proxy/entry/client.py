@@ -20,9 +20,13 @@ from gevent.monkey import get_original
 from gevent.socket import wait_write
 from greenlet import getcurrent, greenlet
 
+from hyper_proxy.common.sockio import untaken
+
 if not cython.compiled:
     from hyper_proxy.common.clock import now
     from hyper_proxy.common.sockio import recv, send
+
+SLOW_BYTES = 1024  # a client that takes less within write_s takes nothing
 
 select_poll = get_original("select", "poll")  # asked with a timeout of 0: gevent's would go through the event loop
 
@@ -30,7 +34,7 @@ select_poll = get_original("select", "poll")  # asked with a timeout of 0: geven
 @cython.cclass
 class Client:
     """sock: connected and non-blocking; address: what to call the client; local_address: the listener it came to;
-    write_s: a client that takes no byte for so long is cut.
+    write_s: a client that takes nothing for so long is cut.
     """
 
     sock: socket
@@ -233,12 +237,29 @@ class Client:
             self.writers += 1
             try:
                 while done < n:
-                    wait_write(self.fd, self.write_s)
+                    self._wait_for_room()
                     done += send(self.fd, data, done)
             finally:
                 self.writers -= 1
                 if self.closed and not self.writers:
                     self.sock.close()
+
+    def _wait_for_room(self) -> None:
+        """Wait until it can be sent more; TimeoutError when less than SLOW_BYTES were taken in write_s.
+
+        The kernel says that there is room only when a third of its buffer is free, which is more than a megabyte: who
+        reads slowly but steadily is not silent.
+        """
+        before = untaken(self.fd)
+        while True:
+            try:
+                wait_write(self.fd, self.write_s)
+                return
+            except TimeoutError:
+                left = untaken(self.fd)
+                if before - left < SLOW_BYTES:
+                    raise
+                before = left
 
     def leave(self) -> None:
         """End the connection between two requests: what has come is still answered, then the reader sees the end.

@@ -70,9 +70,18 @@ def test_a_client_too_many_is_told_so(serve: Callable[..., tuple[Fleet, int]]) -
     with socket.create_connection(place) as first, socket.create_connection(place) as second:
         assert second.recv(100) == b"-ERR max number of clients reached\r\n"
         assert second.recv(100) == b""
+        for _ in range(20):
+            with socket.create_connection(place) as another:
+                assert another.makefile("rb").read() == b"-ERR max number of clients reached\r\n"
         first.sendall(b"PING\r\n")
         assert first.recv(100) == b"+PONG\r\n"
-    assert fleet.stats()["instances"]["user"]["refused"] == 1
+    stats = fleet.stats()["instances"]["user"]
+    assert stats["refused"] == 21
+    wait_for(lambda: fleet.stats()["instances"]["user"]["clients"] == 0, "its place is free")
+    with socket.create_connection(place) as late:
+        late.sendall(b"PING\r\n")
+        assert late.recv(100) == b"+PONG\r\n"
+    assert fleet.read_log().count("client.refused") == 1
 
 
 def test_a_key_that_is_too_long_is_refused_and_the_rest_goes_on(serve: Callable[..., tuple[Fleet, int]]) -> None:

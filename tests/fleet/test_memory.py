@@ -171,6 +171,20 @@ def test_a_silent_reader_is_cut_and_its_memory_comes_back(serve: Callable[..., S
     assert client.get("big") == BIG
 
 
+def test_a_slow_but_steady_reader_is_not_cut(serve: Callable[..., Served]) -> None:
+    """It takes less in the deadline than makes the kernel ask for more: a third of four megabytes."""
+    served = serve(write_ms=300)
+    redis.Redis(port=served.port, protocol=2).set("big", BIG)
+    pace = threading.Event()
+    got = bytearray()
+    with served.connect() as reader:
+        reader.sendall(GET)
+        while len(got) < len(REPLY) and (part := reader.recv(100_000)):
+            got += part
+            pace.wait(0.04)
+    assert got == REPLY
+
+
 def test_large_requests_come_one_after_the_other(serve: Callable[..., Served]) -> None:
     """Forty clients send ten megabytes each at once: there is room for less than half of that."""
     served = serve()
