@@ -14,9 +14,10 @@ from supervisor.sidecar.guard import Refusal, Visit, refuse_change, refuse_visit
 from supervisor.sidecar.history import History
 from supervisor.sidecar.link import NoAnswer
 from supervisor.sidecar.overview import HISTORY, OVERVIEW
-from supervisor.sidecar.page import ASK_TIMEOUT_S, BAD_REQUEST, NOT_FOUND, UNAVAILABLE, Asks, Page, reply
+from supervisor.sidecar.page import ASK_TIMEOUT_S, BAD_REQUEST, NOT_FOUND, TOO_MANY, UNAVAILABLE, Asks, Page, reply
 from supervisor.sidecar.reading import READING
 from supervisor.sidecar.report import Unknown
+from supervisor.sidecar.turnstile import Crowded
 
 PAGES: tuple[Page, ...] = (*OVERVIEW, *READING, *ACTIONS)
 ROUTES = [f"{page.method} {page.path}" for page in PAGES]
@@ -62,6 +63,10 @@ def make_app(link: Asks, own_host: str, history: History) -> Flask:
     @app.errorhandler(NoAnswer)
     def silent(error: NoAnswer) -> Response:
         return reply({"error": str(error)}, UNAVAILABLE)
+
+    @app.errorhandler(Crowded)
+    def crowded(error: Crowded) -> Response:
+        return reply({"error": str(error)}, TOO_MANY)
 
     @app.errorhandler(Unknown)
     def unknown(error: Unknown) -> Response:

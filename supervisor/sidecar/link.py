@@ -13,8 +13,13 @@ from gevent.lock import Semaphore
 
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.common.frames import FrameReader, Message, encode_frame
+from supervisor.sidecar.turnstile import Turnstile
 
 BEAT_S = 0.25  # well below the shortest [proxy] hang_timeout_s
+# What the workers themselves have to answer, how often at most, and how often at once.
+OF_WORKERS = frozenset({"stats", "clients", "stack"})
+WORKERS_EVERY_S = 0.05
+WORKERS_BURST = 20
 _READ_BYTES = 256 * 1024
 
 
@@ -34,9 +39,12 @@ class Link:
         self._waiting: dict[int, AsyncResult[dict[str, Any]]] = {}
         self._parts: dict[int, list[dict[str, Any]]] = {}
         self._writing = Semaphore()
+        self._turnstile = Turnstile(WORKERS_EVERY_S, WORKERS_BURST)
 
     def ask(self, verb: str, timeout_s: float, **arguments: object) -> dict[str, Any]:
-        """The master's answer to a verb of its table (supervisor/desk.py). Raises NoAnswer."""
+        """The master's answer to a verb of its table (supervisor/desk.py). Raises NoAnswer and Crowded."""
+        if verb in OF_WORKERS:
+            self._turnstile.pass_through(timeout_s)
         number = next(self._numbers)
         result = self._waiting[number] = AsyncResult()
         try:

@@ -11,8 +11,8 @@ from flask import Response, jsonify
 # The master answers a question about itself at once and one about counters after half a second at most.
 ASK_TIMEOUT_S = 2.0
 
-OK, BAD_REQUEST, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT, INVALID, UNAVAILABLE = (
-    200, 400, 401, 403, 404, 409, 422, 503,
+OK, BAD_REQUEST, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT, INVALID, TOO_MANY, UNAVAILABLE = (
+    200, 400, 401, 403, 404, 409, 422, 429, 503,
 )  # fmt: skip
 
 
@@ -20,7 +20,7 @@ class Asks(Protocol):
     """What the pages need of the link to the master."""
 
     def ask(self, verb: str, timeout_s: float, **arguments: object) -> dict[str, Any]:
-        """The answer of the master's verb (supervisor/desk.py), which is given the arguments; raises NoAnswer."""
+        """The answer of the master's verb (supervisor/desk.py), which gets the arguments. Raises NoAnswer, Crowded."""
 
 
 @dataclass(frozen=True, slots=True)

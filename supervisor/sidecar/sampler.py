@@ -12,6 +12,7 @@ from supervisor.sidecar.link import NoAnswer
 from supervisor.sidecar.page import ASK_TIMEOUT_S, Asks
 from supervisor.sidecar.report import stats_report
 from supervisor.sidecar.samples import Sample, take
+from supervisor.sidecar.turnstile import Crowded
 
 # The second sample, with which rates begin, comes early.
 FIRST_S = 1.0
@@ -26,7 +27,7 @@ def sample_for_ever(link: Asks, history: History) -> None:
         begun_s = time.monotonic()
         try:
             answer = link.ask("stats", ASK_TIMEOUT_S)
-        except NoAnswer:
+        except (NoAnswer, Crowded):
             pass
         else:
             history.add(sample_of(answer, stats_report(answer)))

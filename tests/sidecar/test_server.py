@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import gevent
@@ -13,6 +15,7 @@ import pytest
 from gevent import socket as gsocket
 
 from supervisor.sidecar import server as server_module
+from supervisor.sidecar.link import WORKERS_BURST, WORKERS_EVERY_S
 from supervisor.sidecar.server import MAX_CONNECTIONS, Server
 from tests.kit.wait import wait_for
 from tests.sidecar.conftest import Shop
@@ -74,6 +77,18 @@ def test_nonsense_is_refused_without_a_traceback(start_shop: StartShop) -> None:
         assert refused, (nonsense[:80], answer[-300:])
     assert shop.ask("/health/live").status == 200
     assert "Traceback" not in shop.fleet.read_log()
+
+
+def test_who_hammers_the_sidecar_does_not_make_workers_count_instead_of_serve(start_shop: StartShop) -> None:
+    shop = start_shop()
+    asked = 100
+    began = time.monotonic()
+    with ThreadPoolExecutor(asked) as crowd:
+        statuses = [answer.status for answer in crowd.map(lambda _: shop.ask("/stats"), range(asked))]
+    seconds = time.monotonic() - began
+    assert set(statuses) <= {200, 429}
+    assert statuses.count(200) <= WORKERS_BURST + 1 + seconds / WORKERS_EVERY_S
+    wait_for(lambda: shop.ask("/stats").status == 200, "it answers again")
 
 
 def test_a_sidecar_that_stands_still_does_not_touch_traffic(start_shop: StartShop) -> None:
