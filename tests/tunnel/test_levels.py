@@ -116,6 +116,22 @@ class Stack:
             until(lambda key=key: isinstance(self.kept(key, depth), Item), f"{key!r} is filled in")  # type: ignore[misc]
 
 
+def begin_to_read(stack: Stack, key: bytes) -> tuple[gevent.Greenlet, gevent.event.Event]:
+    """A reader that has read what is below now and does not go on until the event is set; others read on."""
+    reading, go_on = gevent.event.Event(), gevent.event.Event()
+
+    def pause() -> None:  # there are two in a read: before it and after it
+        if reading.is_set():
+            go_on.wait(10)
+        reading.set()
+
+    stack.memory.pause = pause
+    reader = gevent.spawn(stack.read, key)
+    assert reading.wait(10)
+    stack.memory.pause = lambda: None
+    return reader, go_on
+
+
 Build = Callable[..., Stack]
 
 
@@ -178,17 +194,7 @@ def test_a_write_is_read_at_once_and_a_copy_never_again(build: Build, kind: str)
 def test_a_reader_that_began_before_a_write_does_not_bring_the_old_value_back(build: Build, kind: str) -> None:
     stack = build(kind)
     stack.memory.put_many([(b"a", Put(b"old"))])
-    reading, written = gevent.event.Event(), gevent.event.Event()
-
-    def pause() -> None:
-        if reading.is_set():
-            written.wait(10)
-        reading.set()
-
-    stack.memory.pause = pause
-    reader = gevent.spawn(stack.read, b"a")  # has read the old value when it comes to its second pause
-    assert reading.wait(10)
-    stack.memory.pause = lambda: None
+    reader, written = begin_to_read(stack, b"a")
     stack.levels.put_many([(b"a", Put(b"new"))])
     written.set()
     reader.join(10)
@@ -199,17 +205,7 @@ def test_a_reader_that_began_before_a_write_does_not_bring_the_old_value_back(bu
 def test_a_reader_that_outlasts_the_mark_keeps_what_it_has_read_to_itself(build: Build) -> None:
     stack = build("redis", pace=Pace(mark_s=0.05, fill_s=0.02, slow_s=0.02))
     stack.memory.put_many([(b"a", Put(b"old"))])
-    reading, over = gevent.event.Event(), gevent.event.Event()
-
-    def pause() -> None:
-        if reading.is_set():
-            over.wait(10)
-        reading.set()
-
-    stack.memory.pause = pause
-    reader = gevent.spawn(stack.read, b"a")
-    assert reading.wait(10)
-    stack.memory.pause = lambda: None
+    reader, over = begin_to_read(stack, b"a")
     stack.levels.put_many([(b"a", Put(b"new"))])
     until(lambda: stack.kept(b"a") is None, "the mark has ended")
     over.set()
@@ -367,17 +363,7 @@ def test_all_who_share_a_question_share_its_failure(build: Build) -> None:
 def test_who_comes_after_a_write_does_not_share_a_question_from_before_it(build: Build) -> None:
     stack = build("redis")
     stack.memory.put_many([(b"a", Put(b"old"))])
-    reading, written = gevent.event.Event(), gevent.event.Event()
-
-    def pause() -> None:
-        if reading.is_set():
-            written.wait(10)
-        reading.set()
-
-    stack.memory.pause = pause
-    before = gevent.spawn(stack.read, b"a")
-    assert reading.wait(10)
-    stack.memory.pause = lambda: None
+    before, written = begin_to_read(stack, b"a")
     stack.levels.put_many([(b"a", Put(b"new"))])
     after = [gevent.spawn(stack.read, b"a") for _ in range(20)]
     until(lambda: isinstance(stack.kept(b"a"), Marked), "it is marked")
