@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -375,3 +377,15 @@ listen = ["127.0.0.1:{port}"]
             seen.add(answers.readline())
     where = f"SERVER_ERROR instance 'cache' node 'a ({memcached_nodes[0].address})': {DRAINED}\r\n"
     assert seen == {b"STORED\r\n", where.encode()}
+
+
+def test_a_worker_that_has_no_time_obeys_later_and_the_answer_says_so(start_shop: StartShop) -> None:
+    shop = start_shop()
+    pid = shop.fleet.kill_worker(0, signal.SIGSTOP)
+    try:
+        answer = shop.node("a", "drain")
+        assert (answer["silent"], "; it reaches worker 0 when that has time" in answer["summary"]) == ([0], True)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    wait_for(lambda: shop.of_node("a")["out_of_service"] == 2, "it has obeyed")
+    assert all(DRAINED in text for text in shop.ask_all_workers("a"))
