@@ -8,17 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gevent.util import format_run_info
-
 from hyper_proxy.common import log
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.common.frames import Message
 from workers.port import OperablePort
+from workers.stacks import describe_greenlets
 
 Arguments = dict[str, Any]
-
-# Text of a stack dump that is sent; a worker with thousands of clients has thousands of greenlets, most of them alike.
-STACK_CHARACTERS = 500_000
 
 
 class Actions:
@@ -31,7 +27,7 @@ class Actions:
             "overrule": self._overrule,
             "clients": lambda args: engine.list_clients(args["instance"], args["limit"]),
             "disconnect": lambda args: {"closed": engine.disconnect(args["address"])},
-            "stack": lambda args: {"text": "\n".join(format_run_info())[:STACK_CHARACTERS]},
+            "stack": lambda args: {"text": describe_greenlets()},
         }
 
     def command(self, message: Message) -> None:

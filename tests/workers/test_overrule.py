@@ -1,4 +1,4 @@
-"""Servers out of service in one worker: what an operator orders while a configuration is on its way holds in it, too."""
+"""Servers out of service in one worker: what is ordered while a configuration is on its way holds in it, too."""
 
 from __future__ import annotations
 
