@@ -103,10 +103,20 @@ def workers(answer: Answer) -> str:
 
 def _worker(row: Answer) -> Row:
     return (
-        row["slot"], row["pid"] or None, row["generation"], row["state"], duration(row["uptime_s"]), row["restarts"],
+        row["slot"], row["pid"] or None, row["generation"], _state(row), duration(row["uptime_s"]), row["restarts"],
         row.get("connections"), row.get("cpu_s"), size(row.get("rss_bytes")), round(row["loop_lag_s"] * 1000, 1),
-        row["last_exit"],
+        _last_exit(row),
     )  # fmt: skip
+
+
+def _state(row: Answer) -> str:
+    """With the slot whose worker accepts for this one."""
+    return f"{row['state']}, {row['adopted_by']} accepts" if row.get("adopted_by") is not None else row["state"]
+
+
+def _last_exit(row: Answer) -> str:
+    """With how long that worker has lived."""
+    return f"{row['last_exit']} (lived {duration(row['exit']['uptime_s'])})" if row.get("exit") else row["last_exit"]
 
 
 def memory(answer: Answer) -> str:

@@ -12,7 +12,7 @@ import psutil
 
 from tests.kit.ports import free_port
 from tests.kit.wait import wait_for
-from tests.supervisor.conftest import StandInFleet, StartStandIn, ask
+from tests.supervisor.conftest import StandInFleet, StartStandIn, ask, ctl
 from tests.supervisor.test_restart import worker
 
 DEATHS = 5
@@ -91,3 +91,12 @@ def test_a_slot_is_adopted_again_when_its_neighbour_dies_or_a_reload_adds_an_add
     wait_for(lambda: len(times(fleet, "worker.quarantined slot=2")) == 2, "it has tried and failed once more")
     wait_for(lambda: worker(fleet, 2)["adopted_by"] is not None, "somebody accepts for it, with the new address")
     assert {ask(port)[0] for _ in range(60)} == {"0", "1"}
+
+
+def test_ctl_shows_how_workers_end_and_who_stands_in(start_standin: StartStandIn) -> None:
+    fleet = start_standin(workers=2)
+    doom(fleet, 1)
+    fleet.wait_log("worker.quarantined slot=1")
+    done = ctl(fleet, "show", "workers")
+    (line,) = [line for line in done.stdout.splitlines() if "quarantined, 0 accepts" in line]
+    assert re.search(rf"exit code 1: {fleet.file}: told to fail at boot \(lived \d+s\)$", line)
