@@ -25,6 +25,14 @@ DEATH_S = 600.0
 
 View = dict[str, Any]
 
+GROWING: dict[str, tuple[str, str]] = {
+    "accept_pauses": (BAD, "has no descriptor left and accepts nobody"),
+    "memory_shortages": (BAD, "is short of memory and takes in less"),
+    "replies_dropped": (BAD, "drops large replies, since memory is short"),
+    "log_lost": (WARNING, "drops lines of the log, since the disk is slow"),
+}
+"""Counters of a worker that hurt when they grow."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pain:
@@ -34,6 +42,11 @@ class Pain:
     text: str
     where: str
     since: float | None = None
+
+
+def name_of(row: View) -> str:
+    """Of a worker."""
+    return f"worker {row['slot']}"
 
 
 def pains(view: View) -> list[Pain]:
@@ -71,15 +84,20 @@ def _instances(view: View) -> Iterator[Pain]:
 
 def _workers(view: View) -> Iterator[Pain]:
     for row in view["workers"]:
-        name = f"worker {row['slot']}"
+        name = name_of(row)
         if row["state"] != "ready":
             cause = f"; the last one ended: {row['last_exit']}" if row["last_exit"] else ""
+            if row["adopted_by"] is not None:
+                cause += f"; worker {row['adopted_by']} serves its clients"
             yield Pain(BAD if row["state"] in ("waiting", "quarantined", "hung") else WARNING,
                        f"{name} is {row['state']}{cause}", "fleet")  # fmt: skip
             continue
         if row["restarts"] and row["last_exit"] and row["uptime_s"] < DEATH_S:
             text = f"{name} was replaced; its predecessor ended: {row['last_exit']}"
             yield Pain(WARNING, text, "fleet", view["at"] - row["uptime_s"])
+        for name in GROWING.keys() & row["grown"].keys():
+            level, text = GROWING[name]
+            yield Pain(level, f"{name_of(row)} {text}: {number(row['grown'][name])} times in the last minute", "fleet")
         if (row["beat_age_s"] or 0) > SILENT_S:
             yield Pain(BAD, f"{name} has not said a word for {row['beat_age_s']:.0f} s", "fleet")
         elif row["loop_lag_s"] > LAG_S:
@@ -100,9 +118,17 @@ def _orders(view: View) -> Iterator[Pain]:
         yield Pain(WARNING, text, "events")
 
 
+def _upgrade(view: View) -> Iterator[Pain]:
+    last = view["master"]["last_upgrade"]
+    if last and not last["ok"]:
+        yield Pain(WARNING, f"the last upgrade failed; the old program stays: {last['error']}", "events", last["at"])
+
+
 def _kinds(row: View) -> str:
     kinds = [f"{number(rate)}/s {kind}" for kind, rate in row["errors"].items() if kind not in CLIENTS_OWN]
     return ": " + ", ".join(kinds) if kinds else ""
 
 
-CHECKS: tuple[Callable[[View], Iterator[Pain]], ...] = (_door, _servers, _instances, _workers, _balance, _orders)
+CHECKS: tuple[Callable[[View], Iterator[Pain]], ...] = (
+    _door, _servers, _instances, _workers, _balance, _upgrade, _orders,
+)  # fmt: skip

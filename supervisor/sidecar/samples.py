@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hyper_proxy.stats.merge import percentile
+from hyper_proxy.stats.table import COUNTER, WORKER, of
 
 Owner = tuple[str, ...]
 """("fleet",), ("instance", NAME), ("node", INSTANCE, LABEL) or ("worker", PID)."""
@@ -19,10 +20,13 @@ FLEET: Owner = ("fleet",)
 # What is no trouble of the proxy or its servers: clients that err, or that leave.
 CLIENTS_OWN = frozenset({"client", "denied", "client_lost"})
 
+WORKER_COUNTERS = tuple(row.name for row in of(WORKER) if row.kind == COUNTER)
+
 
 @dataclass(slots=True)
 class Tally:
-    """What one owner has counted so far. `cells` are pairs of cell and count, one after the other."""
+    """What one owner has counted so far. `others` are a worker's own counters; `cells` are pairs of cell and count, one
+    after the other."""
 
     requests: int = 0
     refused: int = 0
@@ -30,6 +34,7 @@ class Tally:
     bytes_out: int = 0
     cpu_s: float = 0.0
     errors: dict[str, int] = field(default_factory=dict)
+    others: dict[str, int] = field(default_factory=dict)
     cells: array[int] = field(default_factory=lambda: array("q"))
 
 
@@ -45,7 +50,8 @@ class Sample:
 class Pace:
     """What one owner did between two samples: rates a second, percentiles in microseconds (0: there was nothing).
 
-    `errors` is by kind, `trouble` the sum of those that are no client's own fault.
+    `errors` is by kind, `trouble` the sum of those that are no client's own fault; `grown` is by how much which of a
+    worker's own counters has grown.
     """
 
     seconds: float = 0.0
@@ -56,6 +62,7 @@ class Pace:
     bytes_in: float = 0.0
     bytes_out: float = 0.0
     cpu: float = 0.0
+    grown: dict[str, int] = field(default_factory=dict)
     p50_us: int = 0
     p99_us: int = 0
 
@@ -70,7 +77,9 @@ def take(at: float, report: dict[str, Any], snapshots: list[dict[str, Any]]) -> 
     tallies[FLEET] = _sum(tally for owner, tally in tallies.items() if owner[0] == "instance")
     for row in snapshots:
         tally = _sum(_of_instance(instance) for instance in row["data"].get("instances", {}).values())
-        tally.cpu_s = row["data"].get("worker", {}).get("cpu_s", 0.0)
+        worker = row["data"].get("worker", {})
+        tally.cpu_s = worker.get("cpu_s", 0.0)
+        tally.others = {name: worker[name] for name in WORKER_COUNTERS if name in worker}
         tallies["worker", str(row["pid"])] = tally
     return Sample(at, tallies)
 
@@ -100,6 +109,7 @@ def between(old: Sample, new: Sample, owner: Owner) -> Pace:
         bytes_in=(now.bytes_in - before.bytes_in) / seconds,
         bytes_out=(now.bytes_out - before.bytes_out) / seconds,
         cpu=max(0.0, (now.cpu_s - before.cpu_s) / seconds),
+        grown={name: count - was for name, count in now.others.items() if count > (was := before.others.get(name, 0))},
         p50_us=percentile(cells, total, 0.5),
         p99_us=percentile(cells, total, 0.99),
     )

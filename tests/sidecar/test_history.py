@@ -49,10 +49,12 @@ def test_errors_are_told_apart_from_those_of_clients() -> None:
 
 
 def test_processor_time_of_a_worker_is_a_share() -> None:
-    def worker(at: float, cpu_s: float) -> Sample:
-        return take(at, {"instances": {}}, [{"pid": 7, "slot": 0, "data": {"worker": {"cpu_s": cpu_s}}}])
+    def worker(at: float, cpu_s: float, lost: int) -> Sample:
+        own = {"cpu_s": cpu_s, "log_lost": lost, "accept_pauses": 3, "fds": lost}
+        return take(at, {"instances": {}}, [{"pid": 7, "slot": 0, "data": {"worker": own}}])
 
-    assert between(worker(10, 1.0), worker(20, 6.0), ("worker", "7")).cpu == 0.5
+    pace = between(worker(10, 1.0, 5), worker(20, 6.0, 9), ("worker", "7"))
+    assert (pace.cpu, pace.grown) == (0.5, {"log_lost": 4})
 
 
 def test_memory_is_bounded() -> None:

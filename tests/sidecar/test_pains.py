@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from supervisor.sidecar.pains import BAD, WARNING, pains
+from supervisor.sidecar.pains import BAD, GROWING, WARNING, pains
+from supervisor.sidecar.samples import WORKER_COUNTERS
 
 
 def worker(slot: int = 0, **more: Any) -> dict[str, Any]:
     row = {"slot": slot, "state": "ready", "uptime_s": 5000.0, "restarts": 0, "last_exit": "", "beat_age_s": 0.1}
-    return row | {"loop_lag_s": 0.0, "connections": 10} | more
+    return row | {"loop_lag_s": 0.0, "connections": 10, "adopted_by": None, "grown": {}} | more
 
 
 def node(**more: Any) -> dict[str, Any]:
@@ -21,7 +22,8 @@ def node(**more: Any) -> dict[str, Any]:
 
 def view(**more: Any) -> dict[str, Any]:
     well = {"at": 1e9, "state": {"word": "serving", "reasons": []}, "workers": [worker()], "nodes": [node()]}
-    return well | {"instances": [], "silent": [], "overrides": [], "imbalance": 1.0} | more
+    quiet = {"instances": [], "silent": [], "overrides": [], "imbalance": 1.0, "master": {"last_upgrade": None}}
+    return well | quiet | more
 
 
 def instance(**more: Any) -> dict[str, Any]:
@@ -47,7 +49,11 @@ def test_a_fleet_that_is_well_has_none() -> None:
         ({"workers": [worker(restarts=1, last_exit="signal SEGV", uptime_s=9.0)]}, WARNING, "ended: signal SEGV"),
         ({"workers": [worker(beat_age_s=5.0)]}, BAD, "has not said a word for 5 s"),
         ({"workers": [worker(loop_lag_s=0.5)]}, WARNING, "is late by 500 ms"),
+        ({"workers": [worker(state="quarantined", adopted_by=1)]}, BAD, "worker 1 serves its clients"),
+        ({"workers": [worker(grown={"accept_pauses": 4})]}, BAD, "no descriptor left and accepts nobody: 4 times"),
+        ({"workers": [worker(grown={"log_lost": 12})]}, WARNING, "drops lines of the log"),
         ({"silent": [0]}, WARNING, "did not tell its counters"),
+        ({"master": {"last_upgrade": {"ok": False, "error": "not ready", "at": 1.0}}}, WARNING, "upgrade failed"),
         ({"imbalance": 3.0}, WARNING, "3.0 times the connections"),
         ({"overrides": ["log level debug by order of ann"]}, WARNING, "by order of ann"),
     ],
@@ -56,6 +62,10 @@ def test_each_pain_is_told(ill: dict[str, Any], level: str, text: str) -> None:
     (pain,) = pains(view(**ill))
     assert pain.level == level
     assert text in pain.text
+
+
+def test_every_counter_that_hurts_is_one_of_the_table() -> None:
+    assert GROWING.keys() <= set(WORKER_COUNTERS)
 
 
 def test_an_old_death_is_history() -> None:
