@@ -33,6 +33,7 @@ ORDERLY = frozenset({DEADLOCK, DUPLICATE, LOCK_WAIT, *STATEMENT_TIMES})
 """Errors that are an answer like others: after a ROLLBACK the connection is as it was before."""
 NONSENSE = (struct.error, ValueError, LookupError, AssertionError, TypeError, AttributeError)
 """What the driver raises when a server sends what is no answer."""
+LOST = (2003, 2006, 2013)  # the driver's own numbers; it has closed the connection
 OK_BYTES = 64  # a statement's header and a little more; beside max_allowed_packet
 
 
@@ -159,7 +160,7 @@ class SqlConnection:
         if self.wire.is_late:
             return self._say("timeout", f"no answer within {read_ms} ms")
         code, message = _code_and_message(error)
-        if self.wire.closed or not code or code in (2006, 2013, 2003):
+        if not code or code in LOST:
             return self._say("reset", f"the connection was lost ({message})")
         if code in ORDERLY:
             self._asking = False

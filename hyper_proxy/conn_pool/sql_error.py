@@ -33,7 +33,7 @@ KINDS: dict[int, str] = {
     **dict.fromkeys((1290, 1792, 1836), "unwritable"),  # read_only, a read-only transaction or database
     **dict.fromkeys((1021, 1114, 3), "full"),
     **dict.fromkeys((126, 127, 144, 145, 1034, 1194, 1195), "broken"),
-    **dict.fromkeys((1053, 1080, 1317, 1927, 2006, 2013), "reset"),  # the server ends, or ends this connection
+    **dict.fromkeys((1053, 1080, 1317, 1927), "reset"),  # the server ends, or ends this connection
     **dict.fromkeys(STATEMENT_TIMES, "timeout"),
     1153: "size",
     DUPLICATE: "schema",

@@ -158,6 +158,8 @@ class Pool:
                     try:
                         return self._dial()
                     except BackendError:
+                        if self.idle:
+                            continue  # one has come back meanwhile
                         if not self.lent:
                             raise
                 elif not self.lent and not self.dialling and (error := node.admit(LOGIN)) is not None:
