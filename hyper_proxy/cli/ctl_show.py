@@ -229,10 +229,21 @@ def events(answer: Answer) -> str:
     )
 
 
+PHASES = ("parse", "queue", "connect", "storage", "merge", "write")
+"""Of a slow request, in the order in which its time goes."""
+
+
 def slowlog(answer: Answer) -> str:
-    """Slow requests, newest first."""
-    lines = [f"{moment(row['at'])} " + _pairs({k: v for k, v in row.items() if k != "at"}) for row in answer["slowlog"]]
-    return "\n".join(lines) or "no request was slow"
+    """Slow requests, newest first, in milliseconds."""
+    head = ("at", "instance", "command", "key", "client", "node", "total", *PHASES, "error")
+    rows = [
+        (
+            moment(row["at"]), row["instance"], row["command"], row["key"], row["client"], row["node"],
+            *(row[f"{name}_us"] / 1000 for name in ("total", *PHASES)), row["error"],
+        )
+        for row in answer["slowlog"]
+    ]  # fmt: skip
+    return table(head, rows) if rows else "no request was slow"
 
 
 def _pairs(fields: Answer) -> str:

@@ -14,6 +14,7 @@ import pytest
 import redis
 
 from hyper_proxy import __version__
+from hyper_proxy.cli import ctl_show
 from hyper_proxy.cli.ctl_orders import ORDERS
 from tests.kit.fleet import ROOT, Fleet
 from tests.kit.ports import free_port
@@ -219,3 +220,16 @@ def test_orders_need_the_token_and_a_unix_socket_will_do(redis_nodes: list[Runni
         assert run("-c", str(fleet.file), "undrain").returncode == 0, "the file has the token"
     finally:
         fleet.stop()
+
+
+def test_a_slow_request_is_one_line_with_the_phases_of_its_time() -> None:
+    phases = {f"{name}_us": 0 for name in ctl_show.PHASES} | {"storage_us": 251_400}
+    record = {
+        "at": 0, "instance": "shop", "command": "GET", "key": "k", "client": "10.0.0.9:5000", "node": "a",
+        "total_us": 251_500, "error": "", **phases,
+    }  # fmt: skip
+    head, row = rows(ctl_show.slowlog({"slowlog": [record]}))
+    shown = dict(zip(head, row, strict=True))
+    assert (shown["total"], shown["storage"], shown["write"]) == ("251.5", "251.4", "0.0")
+    assert (shown["at"], shown["node"], shown["error"]) == ("1970-01-01T00:00:00Z", "a", "-")
+    assert ctl_show.slowlog({"slowlog": []}) == "no request was slow"

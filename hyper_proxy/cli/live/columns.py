@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hyper_proxy.cli.ctl_show import duration, moment, size
+from hyper_proxy.cli.ctl_show import PHASES, duration, moment, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,11 @@ VIEWS: dict[str, View] = {
         Column("in/s", "bytes_in_per_s", size), Column("out/s", "bytes_out_per_s", size),
     ), 3),
     "s": View("slow requests", "slowlog", (
-        Column("at", "at", moment), Column("total", "total_us", latency), Column("instance", "instance", left=True),
-        Column("command", "command", left=True), Column("key", "key", left=True),
-        Column("client", "client", left=True), Column("node", "node", left=True),
+        Column("at", "at", moment, left=True), Column("total", "total_us", latency),
+        Column("instance", "instance", left=True), Column("command", "command", left=True),
+        Column("key", "key", left=True), Column("node", "node", left=True),
+        *(Column(name, f"{name}_us", latency) for name in PHASES),
+        Column("client", "client", left=True), Column("error", "error", left=True),
     )),
 }  # fmt: skip
 """By the key that shows it alone."""
