@@ -13,8 +13,10 @@ from gevent.event import Event
 from hyper_proxy.common import log
 from hyper_proxy.common.log import LogFile, lost_line
 
-# Lines that may wait for the disk; further ones are dropped, and how many were is said as soon as there is room.
+# Lines and bytes that may wait for the disk; further lines are dropped, and how many were is said as soon as there is
+# room.
 MAX_LINES = 10_000
+MAX_BYTES = 16 * 1024 * 1024
 
 
 class QueueSink:
@@ -24,6 +26,7 @@ class QueueSink:
         self.file = file
         self.lost = 0
         self._lines: deque[bytes] = deque()
+        self._bytes = 0
         self._wake = Event()
         self._empty = Event()
         self._untold = 0
@@ -32,10 +35,11 @@ class QueueSink:
 
     def put(self, line: bytes) -> None:
         """Queues one line, or counts it as lost when the queue is full."""
-        if len(self._lines) >= MAX_LINES:
+        if len(self._lines) >= MAX_LINES or self._bytes + len(line) > MAX_BYTES:
             self._lose(1)
             return
         self._lines.append(line)
+        self._bytes += len(line)
         self._empty.clear()
         self._wake.set()
 
@@ -49,6 +53,7 @@ class QueueSink:
                     self._open()
                 batch = list(self._lines)
                 self._lines.clear()
+                self._bytes = 0
                 unwritten = threads.apply(_write_lines, (self.file, batch))
                 self._lose(unwritten)
                 self._tell_lost(unwritten)

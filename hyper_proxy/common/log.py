@@ -50,7 +50,7 @@ class LogFile:
     def write_at_once(self, line: bytes) -> bool:
         """The same, but does not wait for the reader of a pipe, a socket or a terminal: the system says whether there
         is room for PIPE_BUF bytes. Of a regular file nobody can say so."""
-        if stat.S_ISREG(os.fstat(self.fd).st_mode):
+        if self._is_regular():
             return self.write(line)
         room = poll()
         room.register(self.fd, POLLOUT)
@@ -60,6 +60,12 @@ class LogFile:
                 return False
         return True
 
+    def _is_regular(self) -> bool:
+        try:
+            return stat.S_ISREG(os.fstat(self.fd).st_mode)
+        except OSError:  # somebody has started this program without a standard error
+            return False
+
     def reopen(self) -> None:
         """Opens the path anew, so that a file which was renamed by a rotation is let go. The descriptor's number
         stays."""
@@ -68,6 +74,7 @@ class LogFile:
         fresh = _open(self.path)
         os.dup2(fresh, self.fd, inheritable=False)
         os.close(fresh)
+        self._cut = False
 
     def close(self) -> None:
         """Gives the descriptor back; standard error stays open."""

@@ -139,6 +139,25 @@ def test_a_line_that_a_pipe_took_in_part_is_ended_before_the_next(fifo: tuple[Pa
     file.close()
 
 
+def test_a_new_file_begins_with_a_whole_line(fifo: tuple[Path, int]) -> None:
+    path, _ = fifo
+    file = LogFile(str(path))
+    assert not file.write_at_once(b"y" * 20 * select.PIPE_BUF)
+    path.unlink()
+    file.reopen()
+    assert file.write_at_once(b"next\n")
+    assert path.read_text() == "next\n"
+    file.close()
+
+
+def test_a_log_that_is_not_open_is_counted(tmp_path: Path) -> None:
+    file = LogFile(str(tmp_path / "a.log"))
+    sink = DirectSink(file)
+    file.close()
+    sink.put(b"x\n")
+    assert sink.lost == 1
+
+
 def test_a_pipe_that_nobody_reads_is_no_log(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(OSError, match="No such device or address"):

@@ -10,7 +10,7 @@ import pytest
 
 from hyper_proxy.common import log
 from hyper_proxy.common.log import LogFile
-from workers.log_writer import MAX_LINES, QueueSink
+from workers.log_writer import MAX_BYTES, MAX_LINES, QueueSink
 
 
 def test_lines_are_written_in_their_order(tmp_path: Path) -> None:
@@ -31,6 +31,20 @@ def test_what_does_not_fit_is_counted_and_reported(tmp_path: Path) -> None:
     lines = (tmp_path / "a.log").read_text().splitlines()
     assert len(lines) == MAX_LINES + 1
     assert lines[-1].endswith("error log.lost lines=7")
+
+
+def test_what_waits_is_bounded_in_bytes_too(tmp_path: Path) -> None:
+    sink = QueueSink(LogFile(str(tmp_path / "a.log")))
+    large = b"x" * (MAX_BYTES // 4 - 1) + b"\n"
+    for _ in range(6):
+        sink.put(large)
+    assert sink.lost == 2
+    gevent.spawn(sink.write_all)
+    assert sink.flush(5)
+    sink.put(b"fits again\n")
+    assert sink.flush(5)
+    assert sink.lost == 2
+    assert (tmp_path / "a.log").stat().st_size > MAX_BYTES
 
 
 def test_another_file_takes_over_between_lines(tmp_path: Path) -> None:
