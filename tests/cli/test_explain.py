@@ -71,6 +71,15 @@ listen = ["127.0.0.1:11313"]
   [[instance.level]]
   storage = "sqlite"
   servers = ["/var/lib/x.db"]
+[[instance]]
+name = "table"
+protocol = "redis"
+listen = ["127.0.0.1:6383"]
+  [[instance.level]]
+  storage = "mysql"
+  servers = ["10.0.0.1:3306 a", "10.0.0.2:3306 b", "10.0.0.3:3306 c"]
+  username = "proxy"
+  table = { name = "user.profile", key = "uid", value = "body", expires = "until" }
 """
 
 
@@ -191,6 +200,8 @@ NOT_SERVED = [
     ("file", "LPUSH a b", "ERR 'lpush' is not served by an instance whose storage is sqlite"),
     ("file", "MULTI", "ERR 'multi' is not served"),
     ("file", "SELECT 1", "ERR DB index is out of range"),
+    ("table", "LPUSH a b", "ERR 'lpush' is not served by an instance whose storage is mysql"),
+    ("table", "SELECT 1", "ERR DB index is out of range"),
     ("page", "flush_all", "CLIENT_ERROR flush_all not allowed"),
     ("page", "cache_memlimit 64", "CLIENT_ERROR cache_memlimit is not served: the instance's `allow`"),
     ("page", "slabs", "CLIENT_ERROR slabs is not served: it acts on one server"),
@@ -230,6 +241,17 @@ def test_an_sqlite_level_is_its_file(file: str, capsys: pytest.CaptureFixture[st
     (level,) = ask(file, capsys, "file", "GET", "a")["keys"][0]["levels"]
     assert (level["storage"], level["shard"], level["node"]) == ("sqlite", 0, "/var/lib/x.db")
     assert level["hash_value"] is level["distribution"] is None
+
+
+def test_a_table_has_a_key_at_the_server_that_the_hash_chooses(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ask(file, capsys, "table", "SET", "a", "1")
+    (level,) = answer["keys"][0]["levels"]
+    assert (level["storage"], level["distribution"], level["hash"]) == ("mysql", "ketama", "fnv1a_64")
+    (same,) = ask(file, capsys, "user", "SET", "a", "1")["keys"][0]["levels"]
+    assert level["shard"] == same["shard"]
+    assert level["node"] == f"10.0.0.{level['shard'] + 1}:3306"
+    assert answer["way"] == "the request becomes statements on table user.profile at the servers of its keys"
+    assert answer["requests"] == []
 
 
 def test_chance_names_no_server(file: str, capsys: pytest.CaptureFixture[str]) -> None:
