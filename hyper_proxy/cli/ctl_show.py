@@ -255,12 +255,14 @@ def _plain(value: object) -> str:
     return text if text and " " not in text else json.dumps(text)
 
 
+UNITS = {"hot_keys": "requests (sampled)", "big_keys": "bytes"}
+
+
 def keys(answer: Answer) -> str:
     """Notable keys, by instance."""
-    ((what, found),) = answer.items()
-    rows = [(name, count, key) for name, pairs in found.items() for key, count in pairs]
-    unit = {"hot_keys": "requests (sampled)", "big_keys": "bytes"}[what]
-    return table(("instance", unit, "key"), rows) if rows else "none seen"
+    what = next(name for name in UNITS if name in answer)
+    rows = [(name, count, key) for name, pairs in answer[what].items() for key, count in pairs]
+    return table(("instance", UNITS[what], "key"), rows) if rows else "none seen"
 
 
 def stacks(answer: Answer) -> str:
