@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from hyper_proxy.config.model import Instance, Level
+from hyper_proxy.config.model import Instance, Level, Server
 from hyper_proxy.front import Snapshot
 from hyper_proxy.hashing import build
+from hyper_proxy.hashing.lushan import db_rule
 from hyper_proxy.hashing.placement import Placement
+from hyper_proxy.storage.cache import Cache
+from hyper_proxy.storage.lushan_cache import LushanCache
+from hyper_proxy.storage.memcache_cache import MemcacheCache
+from hyper_proxy.storage.redis_cache import RedisCache
 from hyper_proxy.storage.sharded import Sharded
 from hyper_proxy.storage.table import STORAGES
 from hyper_proxy.tunnel.levels import Levels
 from hyper_proxy.tunnel.tier import Tier
+
+# The storages that can stand above another level.
+CACHES: dict[str, Callable[[Level], Cache]] = {
+    "redis": RedisCache,
+    "memcache": MemcacheCache,
+    "lushan": lambda level: LushanCache(level, db_rule(level.lushan_db)),
+}
 
 # Placements never change; a large one takes its time to build, which a reload of other things should not.
 PLACEMENTS_KEPT = 32
@@ -36,7 +49,8 @@ def build_snapshot(instance: Instance, previous: Snapshot | None) -> Snapshot:
     tiers = []
     for depth, level in enumerate(above):
         old = stacked.tiers[depth] if stacked and depth < len(stacked.tiers) else None
-        tiers.append(Tier(instance.name, level, instance.write_back, _placement(level), old))
+        cache = CACHES[level.storage](level)
+        tiers.append(Tier(instance.name, level, instance.write_back, cache, _placement(level), old))
     return Snapshot(instance, Levels(tiers, storage), Placement(1))
 
 

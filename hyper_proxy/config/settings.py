@@ -35,7 +35,7 @@ DAY_S = 86_400
 PROTOCOLS = ("redis", "memcache")
 STORAGES = {"redis": ("redis", "sqlite", "mysql"), "memcache": ("memcache", "lushan", "sqlite", "mysql")}
 """The storages that can serve each protocol."""
-CACHES = ("redis", "memcache")
+CACHES = ("redis", "memcache", "lushan")
 """The storages that can stand above another level."""
 KNOWING = ("sqlite", "mysql")
 """The storages that can be the last of several levels: what they say is so."""

@@ -31,6 +31,7 @@ class Cache(ABC):
     """One kind of server as a cache. An item that comes from it has no known expiry and version 0."""
 
     kind: str
+    keeps = True  # False: it is read-only, so it is neither filled nor marked nor emptied
     greeting: Greeting
     parser: type[ReplyParser]
 

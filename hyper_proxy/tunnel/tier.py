@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hyper_proxy.common.errors import BackendError
@@ -14,13 +14,8 @@ from hyper_proxy.conn_pool.nodes import Nodes
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.storage.cache import Answer, Cache
 from hyper_proxy.storage.keyvalue import Item
-from hyper_proxy.storage.memcache_cache import MemcacheCache
-from hyper_proxy.storage.redis_cache import RedisCache
 from hyper_proxy.storage.sharded import Locate
 from hyper_proxy.tunnel.batch import Batch
-
-CACHES: dict[str, Callable[[Level], Cache]] = {"redis": RedisCache, "memcache": MemcacheCache}
-
 
 # A fill may wait behind so many bytes; behind more it might come too late.
 SPARE_BYTES = 65536
@@ -59,6 +54,7 @@ class Tier:
         instance: str,
         level: Level,
         write_back: WriteBack,
+        cache: Cache,
         placement: Locate,
         previous: Tier | None = None,
         pace: Pace = PACE,
@@ -67,7 +63,7 @@ class Tier:
         self.level = level
         self.write_back = write_back
         self.pace = pace
-        self.cache = CACHES[level.storage](level)
+        self.cache = cache
         same = previous is not None and previous.level.storage == level.storage
         self.nodes: Nodes = Nodes(instance, level, self.cache.parser, previous.nodes if previous and same else None)
         self.placement = placement
@@ -113,6 +109,8 @@ class Tier:
 
     def mark(self, keys: Sequence[bytes]) -> list[bytes]:
         """Mark these keys as written; returns those of which nobody knows whether the mark stands."""
+        if not self.cache.keeps:
+            return []
         parts = [part for part in self.split(list(dict.fromkeys(keys))) if part.shard != NOWHERE]
         batch = Batch()
         asked: list[bytes] = []
@@ -131,7 +129,7 @@ class Tier:
 
     def empty(self) -> None:
         """Remove everything from every server. Raises BackendError when one does not."""
-        for shard in range(len(self.nodes)):
+        for shard in range(len(self.nodes) if self.cache.keeps else 0):
             lane = self._lane(shard)
             reply = Batch().ask(lane, self.cache.empty())
             if reply not in (b"+OK\r\n", b"OK\r\n"):

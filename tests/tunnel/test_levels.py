@@ -13,7 +13,9 @@ import pytest
 
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import Backoff, Level, Server, Timeout, WriteBack
+from hyper_proxy.hashing import Placement
 from hyper_proxy.hashing import build as build_placement
+from hyper_proxy.stack import CACHES
 from hyper_proxy.storage.cache import MARK, Marked
 from hyper_proxy.storage.keyvalue import Change, Expire, Item, KeyValue, Put, Remove
 from hyper_proxy.tunnel.levels import Levels
@@ -79,6 +81,11 @@ def servers_of(nodes: Sequence[Running]) -> tuple[Server, ...]:
     return tuple(Server("127.0.0.1", node.port, name=f"s{at}") for at, node in enumerate(nodes))
 
 
+def placement_of(level: Level) -> Placement:
+    """Where its servers have keys."""
+    return build_placement("", "ketama", "", level.servers)
+
+
 class Stack:
     """Levels above a Memory."""
 
@@ -91,7 +98,7 @@ class Stack:
             for kind, nodes in zip(kinds, servers, strict=True)
         ]
         self.tiers = [
-            Tier("user", level, WriteBack(ttl), build_placement("", "ketama", "", level.servers), None, pace)
+            Tier("user", level, WriteBack(ttl), CACHES[level.storage](level), placement_of(level), None, pace)
             for level in levels
         ]
         self.levels = Levels(self.tiers, self.memory)

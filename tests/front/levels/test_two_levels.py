@@ -162,3 +162,31 @@ def test_above_a_table_of_mysql(mariadb: MariaDb, tmp_path: Path, kind: str) -> 
         two.memcache.set("from:sql", b"through the proxy", flags=0)
         assert two.redis.get("from:sql") == "through the proxy"
         assert mariadb.sql("SELECT v FROM kv WHERE k = 'from:sql'") == [(b"through the proxy",)]
+
+
+def test_lushan_is_read_and_never_written(mariadb: MariaDb, tmp_path: Path) -> None:
+    """memcached as Lushan: keys have the number of their database there."""
+    with ExitStack() as stack:
+        nodes = [stack.enter_context(memcached()) for _ in range(2)]
+        rule = '  lushan_db = { separator = ":", map = { user = 3 } }\n'
+        port = free_port()
+        config = f'''[proxy]
+workers = 1
+[[instance]]
+name = "user"
+protocol = "memcache"
+listen = ["127.0.0.1:{port}"]
+{cache_level("lushan", nodes)}{rule}{mariadb.level(FULL_COLUMNS)}'''
+        stack.enter_context(Fleet(config, tmp_path))
+        client = pymemcache.Client(("127.0.0.1", port), timeout=10, default_noreply=False)
+        stack.callback(client.close)
+        for node in nodes:  # whichever has the key
+            there = pymemcache.Client(("127.0.0.1", node.port), default_noreply=False)
+            there.set("3-user:1", b"of lushan")
+            there.close()
+        mariadb.sql("INSERT INTO kv (k, v) VALUES ('user:1', 'below'), ('user:2', 'below'), ('other', 'below')")
+        wanted = {"user:1": b"of lushan", "user:2": b"below", "other": b"below"}
+        assert client.get_many(["user:1", "user:2", "other", "nothing"]) == wanted
+        client.set("user:2", b"new")
+        assert client.get("user:2") == b"new"
+        assert [_ask("memcache", node, "3-user:2") for node in nodes] == [None, None]
