@@ -83,7 +83,8 @@ class Herald:
         state = "serving" if ready == len(slots) else "degraded" if self._ready else "starting"
         parts = [f"{state}: {ready} of {len(slots)} workers ready", f"generation {self._current.generation}"]
         if not self._reloader.last.ok:
-            parts.append(f"the last reload was REFUSED: {self._reloader.last.error.splitlines()[0]}")
+            reason, _, _ = self._reloader.last.error.partition("\n")
+            parts.append(f"the last reload was REFUSED: {reason}")
         return ", ".join(parts)
 
     def _serves(self) -> bool:

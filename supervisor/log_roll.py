@@ -3,9 +3,9 @@
     size        FILE ──► FILE.1 ──► FILE.2 ──► ... ──► FILE.keep ──► gone
     hour, day   FILE ──► FILE.YYYYMMDD-HH, FILE.YYYYMMDD       the hour or the day of its lines, by the local clock
 
-The master alone renames. Who still has the old descriptor writes on into the renamed file until it has reopened, so no
-line is lost; with keep = 0 the file is emptied where it is. What is no regular file (a terminal, a pipe, /dev/null) is
-never touched. A file that somebody else has renamed or removed is opened anew.
+The master alone renames; of two, the one that serves. Who still has the old descriptor writes on into the renamed file
+until it has reopened, so no line is lost; with keep = 0 the file is emptied where it is. What is no regular file (a
+terminal, a pipe, /dev/null) is never touched. A file that somebody else has renamed or removed is opened anew.
 """
 
 from __future__ import annotations
@@ -45,10 +45,15 @@ class LogRoller:
         self._tell = tell
         self._clock = clock
         self._known = settings()
+        self._leads = True
         self._warned: dict[str, str | None] = {}
         last = os.fstat(log.sink().file.fd)
         # The last moment that the lines of the file are known to be of.
         self._period_s = min(last.st_mtime, clock()) if last.st_size else clock()
+
+    def follow(self) -> None:
+        """Another master rolls this file from now on; ours are opened anew when it has."""
+        self._leads = False
 
     def run(self, loop: Loop) -> None:
         """Checks now and once a second from now on."""
@@ -68,9 +73,9 @@ class LogRoller:
             if not _is_at(file.path, own):
                 self._reopen()
                 log.info("log.reopened", why="somebody else has renamed or removed the file")
-            elif _is_due(settings, own.st_size, period_s, now_s):
+            elif self._leads and _is_due(settings, own.st_size, period_s, now_s):
                 self._roll(settings, file, own.st_size, period_s)
-        if (settings.roll, settings.keep) != (before.roll, before.keep):
+        if self._leads and (settings.roll, settings.keep) != (before.roll, before.keep):
             self._delete(settings, file.path)
 
     def _roll(self, settings: Log, file: LogFile, size_bytes: int, period_s: float) -> None:

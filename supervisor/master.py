@@ -207,6 +207,7 @@ class Master:
         """Another master serves: this one ends when its clients have."""
         setproctitle.setproctitle(f"hyper-proxy: old master {self._name}")
         self._attendant.leave()
+        self._roller.follow()
         self._stopper.drain()
 
     def _announce(self) -> None:

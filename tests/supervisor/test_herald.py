@@ -115,17 +115,17 @@ def test_a_reload_of_a_stopping_fleet_says_nothing(start: Start, manager: Manage
 
 
 def test_the_watchdog_is_fed_twice_in_its_period_and_not_when_the_master_hangs(start: Start, manager: Manager) -> None:
-    fleet = start({"WATCHDOG_USEC": "400000"}, workers=1)
+    fleet = start({"WATCHDOG_USEC": "1000000"}, workers=1)
     manager.until("READY=1")
     manager.until("WATCHDOG=1")
     times = []
     for _ in range(4):
         manager.until("WATCHDOG=1")
         times.append(time.monotonic())
-    assert (times[-1] - times[0]) / 3 == pytest.approx(0.2, abs=0.1)
+    assert 0.4 < (times[-1] - times[0]) / 3 < 0.9
     os.kill(fleet.process.pid, signal.SIGSTOP)
     list(manager.rest())
-    manager.sock.settimeout(1.0)
+    manager.sock.settimeout(1.5)
     with pytest.raises(TimeoutError):
         manager.hear()
     os.kill(fleet.process.pid, signal.SIGCONT)

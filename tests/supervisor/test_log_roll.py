@@ -214,6 +214,20 @@ def test_a_file_that_was_removed_or_renamed_is_opened_anew(tmp_path: Path) -> No
     assert rig.told == 2
 
 
+def test_a_master_that_leaves_follows_the_one_that_serves(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, keep=1)
+    rig.round("a")
+    rig.roller.follow()
+    rig.round("b")
+    rig.round("c")
+    assert rig.files() == {"": ["b", "c"], ".1": ["a"]}
+    rig.path.rename(f"{rig.path}.1")
+    rig.roller.check()
+    rig.round("d")
+    assert rig.files() == {"": ["d"], ".1": ["b", "c"]}
+    assert rig.told == 2
+
+
 def test_what_cannot_be_renamed_is_told_once_and_tried_again(tmp_path: Path) -> None:
     rig = Rig(tmp_path, keep=1)
     obstacle = tmp_path / "proxy.log.1"
