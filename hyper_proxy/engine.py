@@ -12,6 +12,7 @@ from typing import Any
 import gevent
 
 from hyper_proxy.common.descriptors import RESERVE
+from hyper_proxy.common.faults import FAULTS
 from hyper_proxy.common.memory import MEMORY
 from hyper_proxy.config.model import Config, bound_address
 from hyper_proxy.config.overrule import overruled
@@ -56,6 +57,7 @@ class Engine:
         self.adopted: dict[int, list[Listener]] = {}
         self.out: Mapping[str, Mapping[str, str]] = {}
         self.admission = Admission()
+        FAULTS.watch()
         self.commit(self.prepare(config))
         self.pressure = Pressure(self.fronts, self.admission)
         gevent.spawn(Janitor().run, self.fronts)
@@ -175,6 +177,7 @@ class Engine:
             "memory_limit_bytes": MEMORY.limit,
             "memory_shortages": self.pressure.shortages,
             "replies_dropped": MEMORY.dropped,
+            "faults": FAULTS.count,
         }
         return collect(self.fronts, worker)
 

@@ -48,6 +48,7 @@ TABLE = (
     Statistic(WORKER, "memory_limit_bytes", GAUGE, "bytes", "Resident memory above which the worker takes in less."),
     Statistic(WORKER, "memory_shortages", COUNTER, "", "Times that it had more."),
     Statistic(WORKER, "replies_dropped", COUNTER, "", "Large replies that an error was said for: memory was short."),
+    Statistic(WORKER, "faults", COUNTER, "", "Errors of the proxy itself that nobody has foreseen; the log has them."),
     Statistic(WORKER, "accept_pauses", COUNTER, "",
               "Times that accepting was interrupted for half a second: the system had no descriptor left."),
     Statistic(WORKER, "log_lost", COUNTER, "",
