@@ -9,7 +9,6 @@ another in the same way. Only sockets of one slot alone are handed over: a unix 
 
 from __future__ import annotations
 
-import socket
 import time
 from dataclasses import dataclass
 
@@ -24,10 +23,6 @@ LOOK_S = 0.5
 PATIENCE_S = 1.0
 
 _ABSENT = frozenset({SlotState.WAITING, SlotState.QUARANTINED, SlotState.BOOTING})
-
-
-Queues = list[tuple[str, socket.socket]]
-"""The listening sockets of one slot, with the instances that they belong to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +50,18 @@ class Adoption:
         self.settle()
         self._loop.later(LOOK_S, self.run)
 
-    def see_off(self, slot: Slot, queues: Queues, seconds: float) -> None:
-        """The slot is given up: a neighbour accepts who is in its queues, for so long."""
-        adopted, healthy = self._adopted.pop(slot.index, None), self._healthy()
-        if adopted is not None and self._serves(adopted):
+    def see_off(self, staying: int, seconds: float) -> None:
+        """The slots from this number on are about to be given up. Neighbours accept who is in their queues, too, for so
+        long: their own workers may hang, or end before they have emptied them."""
+        healthy = [slot for slot in self._healthy() if slot.index < staying]
+        for slot in self._fleet.slots[staying:]:
+            self._see_off(slot, healthy, seconds)
+
+    def _see_off(self, slot: Slot, healthy: list[Slot], seconds: float) -> None:
+        adopted = self._adopted.pop(slot.index, None)
+        if adopted is not None and adopted.by in healthy and self._serves(adopted):
             by = adopted.by
-        elif healthy and self._send(slot, by := self._choose(healthy, slot), queues):
+        elif healthy and self._send(slot, by := self._choose(healthy, slot)):
             log.info("slot.adopted", slot=slot.index, state="given up", by=by.index)
         else:
             log.warning("slot.not_adopted", slot=slot.index, meaning="no neighbour can take the clients who wait there")
@@ -111,17 +112,17 @@ class Adoption:
         return min(healthy, key=burden)
 
     def _adopt(self, slot: Slot, by: Slot) -> None:
-        queues = [(wish.instance, sock) for wish, sock in self._current.of(slot.index) if not wish.listen.path]
-        if self._send(slot, by, queues):
+        if self._send(slot, by):
             self._adopted[slot.index] = _Adopted(slot, by, by.pid, self._current.generation)
             slot.adopted_by = by.index
             log.warning("slot.adopted", slot=slot.index, state=slot.state.value, by=by.index)
 
-    def _send(self, slot: Slot, by: Slot, queues: Queues) -> bool:
+    def _send(self, slot: Slot, by: Slot) -> bool:
         """False when there was nothing to send, or the neighbour is too far behind to hear of all of it."""
         sent = [
-            self._fleet.send(by, {"type": "adopt", "slot": slot.index, "instance": instance}, (sock.fileno(),))
-            for instance, sock in queues
+            self._fleet.send(by, {"type": "adopt", "slot": slot.index, "instance": wish.instance}, (sock.fileno(),))
+            for wish, sock in self._current.of(slot.index)
+            if not wish.listen.path
         ]
         return bool(sent) and all(sent)
 

@@ -58,7 +58,8 @@ class _Transaction:
 
 class Reloader:
     """Runs reloads; `last` is the newest verdict. Each of `on_begin` is called when one begins, each of `on_verdict`
-    when it has ended; `on_admin` when the sidecar has another address, and whoever asked for that has his answer."""
+    when it has ended; `on_shrink` with the number of slots that stay, just before the others are given up; `on_admin`
+    when the sidecar has another address, and whoever asked for that has his answer."""
 
     def __init__(
         self,
@@ -90,6 +91,7 @@ class Reloader:
         self.on_begin: list[Callable[[], None]] = []
         self.on_admin: Callable[[], None] = lambda: None
         self.on_verdict: list[Callable[[Verdict], None]] = []
+        self.on_shrink: Callable[[int], None] = lambda staying: None
 
     def request(self, reply: Reply | None = None) -> None:
         """Starts a reload, or lets the next one follow the running one; reply is called with its verdict."""
@@ -294,6 +296,7 @@ class Reloader:
             log.warning("config.placement_changed", instance=name, meaning=change.placement_warning(name))
         before, admin = current.listeners, current.admin
         spread(before, plan.listeners)
+        self.on_shrink(plan.slots)
         drop(before, plan.listeners)
         logs.apply(plan.config.log)
         current.begin(plan.config, judgement.digest, judgement.lines, plan.listeners)

@@ -51,6 +51,7 @@ class Staffing:
         self._parting = self._reloading = False
         self._replaced: dict[Slot, Slot] = {}
         fleet.on_ready.append(self._replace)
+        reloader.on_shrink = lambda staying: adoption.see_off(staying, HANDSHAKE_S)
         reloader.on_begin.append(self._reload_begins)
         reloader.on_verdict.append(self._reload_ends)
 
@@ -129,6 +130,7 @@ class Staffing:
             return
         before = self._current.listeners
         spread(before, listeners)
+        self._adoption.see_off(count, HANDSHAKE_S)
         self._current.listeners, self._current.slots = listeners, count
         if count > slots:
             self._fleet.add_slot()
@@ -141,13 +143,6 @@ class Staffing:
         seconds = self._current.config.drain_timeout_s
         index = self._current.slots
         slot = self._fleet.remove_slot()
-        # By a neighbour as well, since the slot's worker may hang or end before it has emptied its queues.
-        queues = [
-            (wish.instance, before[address].of(index))
-            for address, wish in wanted(self._current.config).items()
-            if not wish.listen.path
-        ]
-        self._adoption.see_off(slot, queues, HANDSHAKE_S)
         if slot.live:
             self._generations.retire([slot], seconds, index)
         drop(before, self._current.listeners)

@@ -131,3 +131,18 @@ def test_workers_that_are_taken_away_one_by_one_do_not_hurry_each_other(
     assert "generation.hurried" not in fleet.read_log()
     (tmp_path / "now").touch()
     assert busy.receive()[0] == "3"
+
+
+def test_a_reload_with_fewer_workers_loses_nobody_whose_worker_hangs(
+    start_standin: StartStandIn, connect: Connect
+) -> None:
+    fleet = start_standin(workers=3, hang=60, drain=2)
+    fleet.kill_worker(2, signal.SIGSTOP)
+    clients = [connect(fleet) for _ in range(100)]
+    for client in clients:
+        client.send()
+    fleet.change(workers=1, drain=2)
+    assert fleet.reload().accepted
+    answers = [client.receive() for client in clients]
+    assert len([answer for answer in answers if answer]) == 100
+    wait_for(partial(served_by, fleet, 1), "one worker serves")
