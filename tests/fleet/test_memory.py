@@ -185,6 +185,15 @@ def test_a_slow_but_steady_reader_is_not_cut(serve: Callable[..., Served]) -> No
     assert got == REPLY
 
 
+def test_a_reload_changes_the_limit(serve: Callable[..., Served]) -> None:
+    served = serve()
+    assert served.figures["memory_limit_bytes"] == LIMIT_MB << 20
+    text = served.fleet.file.read_text()
+    served.fleet.write(text.replace(f'max_memory = "{LIMIT_MB}MB"', 'max_memory = "1GB"'))
+    assert served.fleet.reload().accepted
+    assert served.figures["memory_limit_bytes"] == 1 << 30
+
+
 def test_large_requests_come_one_after_the_other(serve: Callable[..., Served]) -> None:
     """Forty clients send ten megabytes each at once: there is room for less than half of that."""
     served = serve()
