@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import sys
 from pathlib import Path
 
 from supervisor.given import take_given
 from tests.kit.fleet import Fleet
-from tests.kit.ports import free_port
+from tests.kit.ports import accepts, free_port
+from tests.kit.wait import wait_for
 from tests.supervisor.conftest import ask, config_text
 from tests.supervisor.standin import COMMAND
 
@@ -59,6 +62,25 @@ def test_given_sockets_are_served_by_all_workers_and_stay_the_managers(tmp_path:
         assert {ask(own)[0] for _ in range(40)} == {"0", "1", "2"}
         assert ask(given)[3] == "a"
         assert fleet.stop() == 0
+    assert path.exists()
+
+
+def test_an_upgrade_hands_them_on(tmp_path: Path) -> None:
+    given, path = free_port(), tmp_path / "given.sock"
+    text = config_text(given, workers=2, listen=(f"unix:{path}",))
+    with Fleet(text, tmp_path, command=activated(given, path)) as fleet:
+        old = fleet.process.pid
+        fleet.send_signal(signal.SIGUSR2)
+        new = wait_for(lambda: pid if (pid := fleet.stats()["master"]["pid"]) != old else 0, "a new master", 20)
+        try:
+            assert fleet.process.wait(20) == 0
+            assert ask(given)[3] == "a"
+            fleet.write(text.replace("workers = 2", "workers = 3"))
+            assert fleet.reload().accepted
+            assert ask(given)[3] == "a"
+        finally:
+            os.kill(new, signal.SIGTERM)
+        wait_for(lambda: not accepts(fleet.admin_port), "the new master has ended")
     assert path.exists()
 
 

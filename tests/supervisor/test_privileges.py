@@ -6,6 +6,7 @@ import grp
 import os
 import pwd
 import re
+import signal
 import socket
 from pathlib import Path
 
@@ -24,8 +25,8 @@ IS_ROOT = os.geteuid() == 0
 NOBODY = pwd.getpwnam("nobody")
 NOBODY_GROUP = grp.getgrgid(NOBODY.pw_gid).gr_name
 # Who is not root may not read the Python of every root: the right to read all files stays with the processes.
-KEEP_READING = ["setpriv", "--securebits", "+no_setuid_fixup"]
 READING = "+dac_read_search,+dac_override"
+KEEP_READING = ["setpriv", "--securebits", "+no_setuid_fixup", "--inh-caps", READING, "--ambient-caps", READING]
 AS_NOBODY = ["setpriv", "--inh-caps", READING, "--ambient-caps", READING, "--reuid", str(NOBODY.pw_uid),
              "--regid", str(NOBODY.pw_gid), "--clear-groups"]  # fmt: skip
 
@@ -71,6 +72,24 @@ def test_all_processes_and_all_they_hold_are_the_users(tmp_path: Path) -> None:
         assert fleet.stop() == 0
     assert not (tmp_path / "proxy.sock").exists()
     assert not (tmp_path / "proxy.pid").exists()
+
+
+def test_an_upgrade_stays_the_user(tmp_path: Path) -> None:
+    port = free_port()
+    prefix, user = (KEEP_READING, "nobody") if IS_ROOT else ([], pwd.getpwuid(os.getuid()).pw_name)
+    with Fleet(text_of(port, tmp_path, user), tmp_path, command=[*prefix, *COMMAND]) as fleet:
+        old = fleet.process.pid
+        fleet.send_signal(signal.SIGUSR2)
+        new = wait_for(lambda: pid if (pid := fleet.stats()["master"]["pid"]) != old else 0, "a new master", 20)
+        try:
+            assert fleet.process.wait(20) == 0
+            assert {int(part) for part in status_of(new)["Uid"].split()} == {pwd.getpwnam(user).pw_uid}
+            assert (tmp_path / "proxy.pid").read_text() == f"{new}\n"
+            assert ask(port)[3] == "a"
+        finally:
+            os.kill(new, signal.SIGTERM)
+        wait_for(lambda: not (tmp_path / "proxy.pid").exists(), "the new master has ended")
+        assert not (tmp_path / "proxy.sock").exists()
 
 
 def refused(folder: Path, text: str, command: list[str]) -> str:
