@@ -142,11 +142,6 @@ class Fleet:
         self._loop.later(ABORT_GRACE_S, lambda: self._children.kill(pid, signal.SIGKILL))
         self._changed()
 
-    def signal(self, number: signal.Signals) -> None:
-        """Sends a signal to every worker."""
-        for slot in self.live():
-            self._children.kill(slot.pid, number)
-
     def start_slot(self, slot: Slot) -> None:
         """Starts the worker of a slot that has none, now; when the system refuses it is tried again."""
         slot.state = SlotState.WAITING

@@ -146,3 +146,12 @@ def test_a_worker_that_is_slow_to_start_is_not_taken_for_hung(start_standin: Sta
     assert "hung" not in fleet.read_log()
     wait_for(lambda: ask(fleet.port)[0] == "1", "it has its sockets for itself again")
     assert worker(fleet, 1)["adopted_by"] is None
+
+
+def test_quit_to_a_worker_shows_its_stack_and_does_no_harm(start_standin: StartStandIn, connect: Connect) -> None:
+    fleet = start_standin(workers=2)
+    client = client_of(fleet, connect, 1)
+    fleet.kill_worker(1, signal.SIGQUIT)
+    fleet.wait_log("most recent call first")
+    assert client.ask()[0] == "1"
+    assert worker(fleet, 1)["restarts"] == 0
