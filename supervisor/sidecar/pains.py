@@ -29,6 +29,7 @@ GROWING: dict[str, tuple[str, str]] = {
     "accept_pauses": (BAD, "has no descriptor left and accepts nobody"),
     "memory_shortages": (BAD, "is short of memory and takes in less"),
     "replies_dropped": (BAD, "drops large replies, since memory is short"),
+    "faults": (BAD, "met an error of its own, which nobody has foreseen: the log has it"),
     "log_lost": (WARNING, "drops lines of the log, since the disk is slow"),
 }
 """Counters of a worker that hurt when they grow."""
