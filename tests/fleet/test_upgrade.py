@@ -10,11 +10,11 @@ from typing import Any
 import psutil
 
 from tests.fleet.conftest import StartRedisFleet
-from tests.fleet.test_generations import reconnecting
 from tests.fleet.test_under_load import verified
 from tests.kit.clients import Crowd
 from tests.kit.fleet import Fleet
 from tests.kit.installed import BROKEN, REAL, Installed
+from tests.kit.reconnecting import reconnecting
 from tests.kit.wait import wait_for
 
 CLIENTS = 12
