@@ -26,6 +26,8 @@ from hyper_proxy.protocol.memcache.session import MemcacheSession
 from hyper_proxy.protocol.redis.session import RedisSession
 from hyper_proxy.stack import build_snapshot, release
 from hyper_proxy.stats.collect import collect
+from hyper_proxy.stats.slowlog import Journal
+from hyper_proxy.stats.watch import Watch
 
 PROTOCOLS: dict[str, Protocol] = {
     "redis": Protocol(RedisSession, b"-ERR max number of clients reached\r\n"),
@@ -53,6 +55,7 @@ class Engine:
     def __init__(self, config: Config, slot: int) -> None:
         self.slot = slot
         self.fronts: dict[str, Front] = {}
+        self.journal = Journal(slot)
         self.listeners: dict[tuple[str, str], Listener] = {}
         self.adopted: dict[int, list[Listener]] = {}
         self.out: Mapping[str, Mapping[str, str]] = {}
@@ -110,10 +113,12 @@ class Engine:
         """From the next request on the new configuration serves."""
         RESERVE.keep(_descriptors(prepared.config))
         MEMORY.allow(prepared.config.max_memory, prepared.config.worker_count)
+        self.journal.show_keys = prepared.config.show_keys
         for name, snapshot in prepared.snapshots.items():
             front = self.fronts.get(name)
             if front is None:
-                self.fronts[name] = Front(PROTOCOLS[snapshot.instance.protocol], snapshot, self.slot)
+                protocol, watch = PROTOCOLS[snapshot.instance.protocol], Watch(name, self.journal)
+                self.fronts[name] = Front(protocol, snapshot, self.slot, watch)
                 continue
             old, front.snapshot = front.snapshot, snapshot
             front.protocol = PROTOCOLS[snapshot.instance.protocol]
@@ -124,6 +129,8 @@ class Engine:
             front = self.fronts.pop(name)
             front.remove()
             release(front.snapshot, None)
+        for front in self.fronts.values():
+            front.watch.configure(prepared.config.log.slow_ms, prepared.config.log.access_sample)
         self._obey()  # what was ordered since it was prepared
 
     def overrule(self, out: Mapping[str, Mapping[str, str]]) -> None:
@@ -179,7 +186,7 @@ class Engine:
             "replies_dropped": MEMORY.dropped,
             "faults": FAULTS.count,
         }
-        return collect(self.fronts, worker)
+        return collect(self.fronts, self.journal, worker)
 
 
 def _descriptors(config: Config) -> int:

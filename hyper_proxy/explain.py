@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from hyper_proxy.common.keyname import digest
 from hyper_proxy.config.model import Config, Instance, Server
 from hyper_proxy.config.notes import suggest
 from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Key, Place, Sent
@@ -62,7 +63,7 @@ def as_text(explanation: Explanation) -> str:
     if facts.allow:
         named = "as it is" if facts.allowed else "and is not"
         lines.append(f"must be allowed by the instance (allow = [\"{facts.allow}\"]), {named}")
-    lines += [f"key {_shown(key.key)}: {_described(key, place)}" for key in explanation.keys
+    lines += [f"key {_shown(key.key)} (digest {digest(key.key)}): {_described(key, place)}" for key in explanation.keys
               for place in key.places]  # fmt: skip
     lines.append(f"way: {outcome.way}")
     lines += [f"  -> {_where(sent.shard, sent.server)}: {_words(sent.words)}" for sent in outcome.sent]
@@ -72,7 +73,7 @@ def as_text(explanation: Explanation) -> str:
 
 
 def _key(key: Key) -> dict[str, Any]:
-    return {"key": _text(key.key), "levels": [_place(place) for place in key.places]}
+    return {"key": _text(key.key), "digest": digest(key.key), "levels": [_place(place) for place in key.places]}
 
 
 def _place(place: Place) -> dict[str, Any]:

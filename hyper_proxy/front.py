@@ -11,6 +11,7 @@ from hyper_proxy.config.model import Instance
 from hyper_proxy.hashing.placement import Placement
 from hyper_proxy.stats.classes import CLASSES
 from hyper_proxy.stats.instance import InstanceStats
+from hyper_proxy.stats.watch import Watch
 
 if TYPE_CHECKING:
     from hyper_proxy.entry.client import Client
@@ -38,15 +39,16 @@ class Snapshot:
 
 
 class Front:
-    """`protocol` makes the session of a client; `snapshot` is what new requests see."""
+    """`protocol` makes the session of a client; `snapshot` is what new requests see; `watch` looks at some of them."""
 
-    def __init__(self, protocol: Protocol, snapshot: Snapshot, slot: int) -> None:
+    def __init__(self, protocol: Protocol, snapshot: Snapshot, slot: int, watch: Watch) -> None:
         self.protocol = protocol
         self.slot = slot
         self.gone = False  # removed from the configuration
         self.sequence = count(1)  # numbers the clients
         self.snapshot = snapshot
         self.stats = InstanceStats(CLASSES)
+        self.watch = watch
         self.clients: set[Client] = set()
 
     def remove(self) -> None:

@@ -24,7 +24,8 @@ def build_config(file: str, folder: str, values: Values, notes: Notes) -> Config
         _build_instance(instance, folder, ("instance", index), notes)
         for index, instance in enumerate(values["instance"])
     )
-    admin = {"admin": values["admin"]["listen"], "admin_token": values["admin"]["token"]}
+    admin = values["admin"]
+    admin = {"admin": admin["listen"], "admin_token": admin["token"], "show_keys": admin["show_keys"]}
     return Config(path=file, log=Log(**values["log"]), instances=instances, **admin, **values["proxy"])
 
 

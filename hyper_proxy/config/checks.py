@@ -102,6 +102,32 @@ class Seconds:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """A part of a whole."""
+
+    accepts: str = "number, 0 to 1"
+
+    def read(self, value: object, place: Place) -> float:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise wrong_type(value, "a number")
+        if not 0 <= value <= 1:
+            raise Bad("HP106", f"{value} is not between 0 and 1")
+        return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """Yes or no."""
+
+    accepts: str = "true or false"
+
+    def read(self, value: object, place: Place) -> bool:
+        if not isinstance(value, bool):
+            raise wrong_type(value, "true or false")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
 class Size:
     """A number of bytes: an integer, or a string with a unit; K, M and G are powers of 1024, as in redis and nginx."""
 

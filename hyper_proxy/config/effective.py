@@ -91,7 +91,8 @@ class _Part:
 
 def _parts(config: Config) -> Iterator[_Part]:
     yield _Part("proxy", config, ("proxy",), "proxy")
-    yield _Part("admin", {"listen": config.admin, "token": config.admin_token}, ("admin",), "admin")
+    admin = {"listen": config.admin, "token": config.admin_token, "show_keys": config.show_keys}
+    yield _Part("admin", admin, ("admin",), "admin")
     yield _Part("log", config.log, ("log",), "log")
     for index, instance in enumerate(config.instances):
         yield from _of_instance(instance, ("instance", index), f"instance[{instance.name}]")

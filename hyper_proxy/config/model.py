@@ -237,7 +237,11 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Where the log goes, its form, and when its file is rolled; file "" is standard error."""
+    """Where the log goes, its form, and when its file is rolled; file "" is standard error.
+
+    slow_ms        requests that take as long are recorded; 0: none is
+    access_sample  the share of all requests that is logged, 0 to 1
+    """
 
     file: str = ""
     level: str = "info"
@@ -245,6 +249,8 @@ class Log:
     roll: str = "size"
     max_bytes: int = 100 * MIB
     keep: int = 10
+    slow_ms: int = 100
+    access_sample: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +271,7 @@ class Config:
     pidfile: str = ""
     user: str = ""
     group: str = ""
+    show_keys: bool = False
     admin_token: str = field(default="", repr=False)
 
     @property

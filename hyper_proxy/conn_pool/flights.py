@@ -1,5 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""When the requests of a lane were sent: one entry for all that left in one send, whatever their number."""
+"""When the requests of a lane were sent, and so where a request's time went, for those who look (protocol/look.py).
+
+There is one entry for all that left in one send, whatever their number.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,34 @@ from typing import TYPE_CHECKING
 
 import cython
 
+if not cython.compiled:
+    from hyper_proxy.common.clock import now
+
 if TYPE_CHECKING:
+    from hyper_proxy.common.errors import BackendError
     from hyper_proxy.stats.histogram import Histogram
+
+
+CLASSES = 4  # of hyper_proxy.stats.classes; flights.pxd repeats the number
 
 
 @cython.cclass
 class Flights:
-    """latency: takes the time of every answer, in microseconds since its request was sent."""
+    """latency: takes the time of every answer, in microseconds since its request was sent.
+
+    by_class      how many requests the lane was given, by the class of their commands
+    opened_at     when it was begun to connect
+    ready_at      when the connection was made and greeted
+    answering_at  when the replies came, or the failure, that are passed on just now; else 0.0
+    refusing      what fails just now was never sent
+    """
 
     def __init__(self, latency: Histogram) -> None:
         self.latency = latency
+        self.opened_at = self.ready_at = self.answering_at = 0.0
+        self.refusing = False
+        if not cython.compiled:
+            self.by_class = [0] * CLASSES
         self.open: deque[tuple[int, float]] = deque()  # (requests sent by then, when)
 
     @cython.ccall
@@ -51,7 +72,47 @@ class Flights:
         at: cython.double = self.open[0][1]
         return at
 
+    def fail(self, entries: list, head: int, error: BackendError, sent: bool) -> None:
+        """Tell those who wait in `entries` (gather, position, gather, position ...); sent: no answer comes any more."""
+        self.answering_at = now()
+        self.refusing = not sent
+        try:
+            for index in range(head, len(entries), 2):
+                if entries[index] is not None:
+                    entries[index].fail(entries[index + 1], error)
+        finally:
+            self.answering_at = 0.0
+            self.refusing = False
+            if sent:
+                self.open.clear()
+
     @cython.ccall
-    def forget(self) -> None:
-        """No answer will come any more."""
-        self.open.clear()
+    def count(self, klass: cython.Py_ssize_t) -> None:
+        """The lane is given one more request of this class."""
+        self.by_class[klass] += 1
+
+    def counts(self) -> list[int]:
+        """The requests that the lane was given, by class."""
+        return [self.by_class[klass] for klass in range(CLASSES)]
+
+    def journey(self, since: float) -> tuple[float, float, float]:
+        """Where the time of a request went that was handed on at `since` and whose reply, or failure, is passed on now.
+
+        Seconds until it was sent, without those in which the connection was made; these; seconds until the reply came.
+        """
+        at: cython.double = self.answering_at
+        sent_at: cython.double = at
+        connect_s: cython.double = 0.0
+        if not self.refusing:
+            sent_at = self._departed(since)
+            connect_s = max(0.0, self.ready_at - max(since, self.opened_at))
+        elif self.opened_at > self.ready_at:
+            connect_s = at - max(since, self.opened_at)
+        return sent_at - since - connect_s, connect_s, at - sent_at
+
+    def _departed(self, since: float) -> float:
+        """When the first of the open requests left that did not leave before."""
+        for _, at in self.open:
+            if at >= since:
+                return at
+        return since

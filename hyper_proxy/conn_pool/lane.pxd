@@ -29,7 +29,7 @@ cdef class Lane:
     cdef list queue
     cdef list waiting
     cdef Py_ssize_t head
-    cdef Flights flights
+    cdef readonly Flights flights
     cdef bytes unsent
     cdef Py_ssize_t unsent_from
     cdef object loop
@@ -46,4 +46,4 @@ cdef class Lane:
     cpdef submit(self, object raw, Gather gather, Py_ssize_t position)
     cdef _depart(self, bytes data, Py_ssize_t count, double at)
     cdef _flush_all(self, double at)
-    cdef deliver(self, list replies)
+    cdef deliver(self, list replies, double at)

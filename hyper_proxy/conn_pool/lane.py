@@ -270,9 +270,10 @@ class Lane:
             return
         if self.fresh:
             self.node.proved()
-        self.flights.arrive(self.answered, count, at)
+        answered: cython.Py_ssize_t = self.answered
         self.patience.advance(at)
-        self.deliver(replies)
+        self.deliver(replies, at)
+        self.flights.arrive(answered, count, at)
         if self.fresh:
             self.fresh = False
             self._flush()
@@ -281,11 +282,12 @@ class Lane:
             self.loop.run_callback(self.flush_callback)
 
     @cython.cfunc
-    def deliver(self, replies: list) -> None:
+    def deliver(self, replies: list, at: cython.double) -> None:
         gather: Gather | None
         waiting: list = self.waiting
         failed: cython.bint = True
         self.answered += len(replies)
+        self.flights.answering_at = at
         try:
             for reply in replies:
                 gather = waiting[self.head]
@@ -295,6 +297,7 @@ class Lane:
                     gather.deliver(position, reply)
             failed = False
         finally:
+            self.flights.answering_at = 0.0
             if failed:  # the replies that are left would go to the wrong questions
                 self.loop.run_callback(self._lost, "internal", "its replies could not be delivered", False)
         if self.head == len(waiting):
@@ -312,6 +315,7 @@ class Lane:
         error = self.dead or self.node.admit(self.greeting)
         if error is None:
             self.state = CONNECTING
+            self.flights.opened_at = now()
             spawn(self._connect)
         return error
 
@@ -332,7 +336,7 @@ class Lane:
             self._end(error)
         queue, self.queue, self.pending, self.pending_bytes = self.queue, [], [], 0
         self.room.open()
-        _fail(queue, 0, error)
+        self.flights.fail(queue, 0, error, False)
 
     def _ready(self, sock: Any) -> None:
         if self.state != CONNECTING:  # given up in the meantime
@@ -345,7 +349,8 @@ class Lane:
         self.reader.start(self._on_readable)
         self.state = READY
         self.fresh = True
-        self.patience.begin(now())
+        self.flights.ready_at = now()
+        self.patience.begin(self.flights.ready_at)
         self._flush()
         if self.leaving:  # a request that began before its node was removed has opened it again
             self.close()
@@ -389,7 +394,7 @@ class Lane:
             self.pending_bytes -= len(raw)
         self.pending = []
         detail = f"not sent within {round(queue_s * 1000)} ms, for it reads too slowly"
-        _fail(queue, 0, self.node.error("queue", detail))
+        self.flights.fail(queue, 0, self.node.error("queue", detail), False)
         return queue_s
 
     def _close_when_idle(self) -> None:
@@ -419,7 +424,6 @@ class Lane:
         waiting, head = self.waiting, self.head
         self.waiting, self.head = [], 0
         self.answered = self.sent
-        self.flights.forget()
         # A server may close what has been idle; that is no failure.
         error = self.node.lost(kind, detail, blame and len(waiting) > head)
         if self.private:
@@ -429,14 +433,8 @@ class Lane:
             if refusal is not None:
                 self._refused(refusal)
         self.room.open()
-        _fail(waiting, head, error)
+        self.flights.fail(waiting, head, error, True)
 
     def _end(self, error: BackendError) -> None:
         self.dead = error
         self.node.retire(self)
-
-
-def _fail(entries: list, head: int, error: BackendError) -> None:
-    for index in range(head, len(entries), 2):
-        if entries[index] is not None:
-            entries[index].fail(entries[index + 1], error)

@@ -18,6 +18,7 @@ from hyper_proxy.common.descriptors import EXHAUSTED, RESERVE
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import OUT_OF_SERVICE, Backoff, Level, Server
 from hyper_proxy.conn_pool.dns import Name, UnknownName
+from hyper_proxy.conn_pool.flights import CLASSES
 from hyper_proxy.conn_pool.lane import Lane
 from hyper_proxy.conn_pool.replies import ReplyError, ReplyParser
 from hyper_proxy.stats.histogram import Histogram
@@ -58,6 +59,7 @@ class Retired:
 
     def __init__(self) -> None:
         self.requests = 0
+        self.by_class = [0] * CLASSES
         self.bytes_in = 0
         self.bytes_out = 0
         self.connects = 0
@@ -112,6 +114,8 @@ class Node:
         if lane in self.lanes:
             self.lanes.remove(lane)
             self.retired.requests += lane.sent
+            counts = lane.flights.counts()
+            self.retired.by_class = [old + new for old, new in zip(self.retired.by_class, counts, strict=True)]
             self.retired.bytes_in += lane.bytes_in
             self.retired.bytes_out += lane.bytes_out
 

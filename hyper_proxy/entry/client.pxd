@@ -13,6 +13,8 @@ cdef class Client:
     cdef bint reading
     cdef bint arrived
     cdef public object on_hang_up
+    cdef public object on_stall
+    cdef readonly bint stalled
     cdef object switch_in
     cdef object switch_out
     cdef object watcher

@@ -55,6 +55,9 @@ class Client:
     leaving: cython.bint  # it ends when what it waits for is answered
     express: Callable[[bytes], bool] | None  # the session's take_express
     on_hang_up: Callable[[], None] | None  # called when the client goes away while its request is being answered
+    # Called with the size of an answer of which the client does not take all at once; and with 0 when that is over.
+    on_stall: Callable[[int], None] | None
+    stalled: cython.bint
     data: bytes | None
     unsent: bytes | None
     turn: Any  # a gevent.lock.Semaphore, once several greenlets write
@@ -86,6 +89,8 @@ class Client:
         self.closed = False
         self.writers = 0  # greenlets that wait until they can write on
         self.on_hang_up = None
+        self.on_stall = None
+        self.stalled = False
         self.turn = None
         hub = get_hub()
         self.switch_in = getcurrent().switch
@@ -143,6 +148,7 @@ class Client:
         self.busy = False
         if done < len(out):
             self.unsent = out[done:]
+            self._stall(len(out))
             self._wake(later)
         elif later is not None:
             self._wake(later)
@@ -193,6 +199,7 @@ class Client:
         """A function of its own, so that nothing keeps the bytes while the client waits for what is next."""
         rest, self.unsent = self.unsent, None
         self.write(rest)
+        self._stall(0)
 
     def look_for_hang_up(self) -> None:
         """Call on_hang_up if the client has ended the connection, be it behind requests that are not read yet."""
@@ -235,14 +242,21 @@ class Client:
         self.bytes_out += n
         if done < n:
             self.writers += 1
+            self._stall(n)
             try:
                 while done < n:
                     self._wait_for_room()
                     done += send(self.fd, data, done)
             finally:
                 self.writers -= 1
+                self._stall(0)
                 if self.closed and not self.writers:
                     self.sock.close()
+
+    def _stall(self, size: int) -> None:
+        self.stalled = size > 0
+        if self.on_stall is not None:
+            self.on_stall(size)
 
     def _wait_for_room(self) -> None:
         """Wait until it can be sent more; TimeoutError when less than SLOW_BYTES were taken in write_s.
@@ -305,4 +319,4 @@ class Client:
         else:
             self.sock.close()
         self.closed = True
-        self.express = None  # a bound method of the session, which holds this client
+        self.express = self.on_stall = None  # bound methods of the session, which holds this client

@@ -15,15 +15,18 @@ import cython
 from hyper_proxy.common import faults
 from hyper_proxy.common.errors import ClientError, HyperProxyError
 from hyper_proxy.common.turn import let_others_run
+from hyper_proxy.protocol import look
 
 if not cython.compiled:
     from hyper_proxy.common.clock import now
     from hyper_proxy.stats.instance import InstanceStats
+    from hyper_proxy.stats.watch import Watch
     from hyper_proxy.tunnel.batch import Batch
 
 if TYPE_CHECKING:
     from hyper_proxy.entry.client import Client
     from hyper_proxy.front import Front, Snapshot
+    from hyper_proxy.protocol.look import Asked, Draft
 
 # Requests of one batch, to begin with; doubled with each batch up to limits.max_pipeline. Nobody knows beforehand how
 # large the replies will be.
@@ -34,6 +37,9 @@ USUAL_BATCH_BYTES: cython.Py_ssize_t = 1 << 22
 BATCH_BYTES: cython.Py_ssize_t = USUAL_BATCH_BYTES
 LARGE_BYTES: cython.Py_ssize_t = 65536  # of an unfinished request: from here on the client is told of it
 TURN_S: cython.double = 0.002  # a pipeline that waits for nobody lets the others have their turn after this
+# Requests of a read above this are forgotten when they are answered, since the client may be idle then; and only those
+# take time to be parsed.
+SEEN_BYTES: cython.Py_ssize_t = 4096
 
 
 def limit_batches(size: int) -> None:
@@ -47,6 +53,8 @@ class Session:
     """Base of all sessions: serve() is the body of the connection's greenlet.
 
     front: the instance in this worker; snapshot: its configuration as this client sees it now.
+    The requests of the present batch are seen[seen_from:seen_to]. It was read at `began`, all of it was handed on at
+    `walked`. draft: it is looked at more closely, and will be recorded when its answer is written.
     """
 
     front: Front
@@ -62,8 +70,16 @@ class Session:
     need: cython.Py_ssize_t  # bytes of the unfinished request that must be there before another look
     rest: bytearray | None  # an unfinished request
     stats: InstanceStats
+    watch: Watch
     began: cython.double
     turn: cython.double  # when the greenlet went on after others had run
+    walked: cython.double
+    seen: bytes | None
+    seen_from: cython.Py_ssize_t
+    seen_to: cython.Py_ssize_t
+    large: cython.bint  # is it much that was read?
+    slots: list | None  # the replies of the batch, if it is to be looked at
+    draft: Draft | None
     reads: cython.Py_ssize_t
     idempotents: cython.Py_ssize_t
     writes: cython.Py_ssize_t
@@ -73,6 +89,7 @@ class Session:
         self.front = front
         self.client = client
         self.stats = front.stats
+        self.watch = front.watch
         self.batch = Batch()
         self.later = None
         self.answer_callback = self.answer_express
@@ -80,11 +97,17 @@ class Session:
         self.depth = FIRST_DEPTH
         self.need = 0
         self.rest = None
-        self.began = self.turn = 0.0
+        self.began = self.walked = self.turn = 0.0
+        self.seen = None
+        self.seen_from = self.seen_to = 0
+        self.large = False
+        self.slots = None
+        self.draft = None
         self.reads = self.idempotents = self.writes = self.admins = 0
         self.snapshot = front.snapshot
         self.take_snapshot()
         client.express = self.take_express
+        client.on_stall = self.note_stall
 
     def serve(self) -> None:
         """Read, answer, until the client or the session ends."""
@@ -124,7 +147,12 @@ class Session:
             self.began = now()
             if self.began - self.turn > TURN_S:
                 self.make_way()
+            self.seen = data
+            self.seen_from = start
             start = self.walk(data, start)
+            self.seen_to = start
+            self.large = n > SEEN_BYTES
+            self.walked = now()
             self.finish()
         if start < n and not self.closing:
             self.rest = bytearray(data if start == 0 else data[start:])
@@ -152,6 +180,8 @@ class Session:
             self.depth = max(1, self.depth // 4)  # which is halved then: see answers()
         if self.batch.slots:
             self.client.write(self.answers())
+            if self.draft is not None:
+                self.record()
 
     def make_way(self) -> None:
         """Let the event loop turn: a pipeline whose answers need no server would hold it as long as it lasts."""
@@ -163,11 +193,19 @@ class Session:
     def answers(self) -> bytes:
         """What is to be written, now that every slot of the batch is filled."""
         self.check_answers()
-        count: cython.Py_ssize_t = max(1, self.reads + self.idempotents + self.writes + self.admins)
+        count: cython.Py_ssize_t = self.reads + self.idempotents + self.writes + self.admins
+        kept: cython.bint = self.batch.failed or self.watch.countdown <= count
+        if kept:
+            self.slots = self.batch.slots
         out: bytes = self.batch.collect(self)
-        self.measure()
-        fits: cython.Py_ssize_t = count * BATCH_BYTES // (len(out) + 1)
+        self.measure(count, out)
+        if kept:
+            self.slots = None
+        fits: cython.Py_ssize_t = max(1, count) * BATCH_BYTES // (len(out) + 1)
         self.depth = max(1, min(2 * self.depth, fits, self.max_depth))
+        if self.large:
+            self.large = False
+            self.seen = None
         return out
 
     # --- the express way: in the event loop, while the greenlet sleeps in client.read()
@@ -186,6 +224,13 @@ class Session:
         self.began = now()
         batch.begin_express()
         end: cython.Py_ssize_t = self.walk(data, 0)
+        self.seen = data
+        self.seen_from = 0
+        self.seen_to = end
+        self.walked = self.began
+        if len(data) > SEEN_BYTES:
+            self.large = True
+            self.walked = now()
         if batch.end_express(self.answer_callback):
             self.later = data[end:] if end < len(data) else None
         elif end > 0 or batch.slots:  # slots alone: the first request was malformed
@@ -206,6 +251,23 @@ class Session:
             self.stats.error("internal")
             self.closing = True
         self.client.answer_express(out, b"" if self.closing else later)
+        if self.draft is not None and not self.client.stalled:
+            self.record()
+
+    def note_stall(self, size: int) -> None:
+        """The client does not take the whole answer, of `size` bytes, at once; 0: now it has it, or is lost."""
+        if self.client.shared:
+            return  # what it is slow to take may be no answer
+        if size and self.draft is None:
+            self.draft = look.look_at_stall(self, size)
+        elif not size and self.draft is not None:
+            self.record()
+
+    def record(self) -> None:
+        """The answer is written."""
+        draft, self.draft = self.draft, None
+        if draft is not None:
+            look.finish(self, draft)
 
     def take_snapshot(self) -> None:
         """From now on the front's present configuration holds for this client, who is let go if it can't."""
@@ -241,6 +303,14 @@ class Session:
     def check_answers(self) -> None:
         """Look at the replies before they are passed on."""
 
+    def describe(self, buf: bytes, start: int, end: int, index: int) -> Asked | None:
+        """The request number `index` of those in buf[start:end], which were walked over; None when there is none."""
+        return None
+
+    def sizes(self, asked: Asked, reply: bytes) -> list[int] | None:
+        """The bytes of each key's value in the reply to a request of reads; None when it does not tell."""
+        return None
+
     def adopt(self) -> None:
         """Take what is used from a new `snapshot`."""
         raise NotImplementedError
@@ -258,6 +328,33 @@ class Session:
         """An error of the proxy, in the words of the protocol."""
         raise NotImplementedError
 
+    @cython.cfunc
+    def look(self, us: cython.Py_ssize_t, count: cython.Py_ssize_t, out: bytes) -> None:
+        """The batch has taken `us` microseconds: that is slow, or a request of it is sampled."""
+        watch: Watch = self.watch
+        logged: cython.bint = False
+        if watch.countdown <= 0:
+            logged = watch.advance()
+            index: cython.Py_ssize_t = watch.pick(count)
+            while index >= 0:
+                reply: object = None  # it is not known which one
+                if count == 1:
+                    reply = out
+                elif self.slots is not None and len(self.slots) == count:
+                    reply = self.slots[index]
+                if not self.sample(index, reply):
+                    look.count_keys(self, index, reply)
+                index = watch.pick(count)
+            watch.restart()
+        if us >= watch.slow_us or logged:
+            self.draft = look.look(self, us, count, self.slots, out)
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def sample(self, index: cython.Py_ssize_t, reply: object) -> cython.bint:
+        """Count the key of the request number `index` of the batch; False when it is not of the simplest kind."""
+        return False
+
     # --- for the protocols
 
     @cython.ccall
@@ -273,7 +370,7 @@ class Session:
             self.admins += 1
 
     @cython.cfunc
-    def measure(self) -> None:
+    def measure(self, count: cython.Py_ssize_t, out: bytes) -> None:
         stats: InstanceStats = self.stats
         us: cython.Py_ssize_t = int((now() - self.began) * 1e6)
         if self.reads:
@@ -284,4 +381,9 @@ class Session:
             stats.note(2, self.writes, us)
         if self.admins:
             stats.note(3, self.admins, us)
+        self.watch.countdown -= count
+        if us >= self.watch.slow_us or self.watch.countdown <= 0:
+            self.look(us, count, out)
+        if self.batch.waits is not None:
+            self.batch.waits = None
         self.reads = self.idempotents = self.writes = self.admins = 0

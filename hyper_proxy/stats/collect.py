@@ -7,13 +7,21 @@ import resource
 from collections.abc import Mapping
 from typing import Any
 
+from hyper_proxy.common.clock import now
+from hyper_proxy.common.keyname import digest, readable
 from hyper_proxy.common.memory import rss_bytes
+from hyper_proxy.stats.classes import CLASSES
+from hyper_proxy.stats.slowlog import Journal
+from hyper_proxy.stats.watch import KEYS_EVERY
 
 
-def collect(fronts: Mapping[str, Any], worker: Mapping[str, int]) -> dict[str, Any]:
-    """fronts: hyper_proxy.front.Front by instance name. worker: what the engine itself has counted."""
+def collect(fronts: Mapping[str, Any], journal: Journal, worker: Mapping[str, int]) -> dict[str, Any]:
+    """fronts: hyper_proxy.front.Front by instance name; journal: where they record their slow requests.
+
+    worker: what the engine itself has counted.
+    """
     connections = sum(len(front.clients) for front in fronts.values())
-    instances = {name: _instance(front) for name, front in fronts.items()}
+    instances = {name: _instance(front, journal.show_keys) for name, front in fronts.items()}
     work = {
         "requests": sum(sum(row["requests"].values()) for row in instances.values()),
         "in_flight": sum(row["in_flight"] for row in instances.values()),
@@ -21,6 +29,7 @@ def collect(fronts: Mapping[str, Any], worker: Mapping[str, int]) -> dict[str, A
     return {
         "worker": {"connections": connections, "rss_bytes": rss_bytes(), "fds": open_descriptors(), **work, **worker},
         "instances": instances,
+        "slowlog": list(journal.recent),
     }
 
 
@@ -33,20 +42,30 @@ def open_descriptors() -> int:
         return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
-def _instance(front: Any) -> dict[str, Any]:
+def _instance(front: Any, show_keys: bool) -> dict[str, Any]:
     row: dict[str, Any] = front.stats.snapshot()
     row["bytes_in"] += sum(client.bytes_in for client in front.clients)
     row["bytes_out"] += sum(client.bytes_out for client in front.clients)
     row["clients"] = len(front.clients)
     row["in_flight"] = sum(not client.idle for client in front.clients)
+    watch = front.watch
+    watch.age(now())
+    name = readable if show_keys else digest
+    row["slow"] = watch.slow
+    row["unlogged"] = watch.unlogged
+    row["hot_keys"] = [[name(key), round(count)] for key, count in watch.hot.top(KEYS_EVERY)]
+    row["big_keys"] = [[name(key), size] for key, size in watch.big.top()]
     row["nodes"] = {node.label: _node(node) for node in front.snapshot.storage.nodes}
     return row
 
 
 def _node(node: Any) -> dict[str, Any]:
     lanes = node.lanes
+    counts = [node.retired.by_class, *(lane.flights.counts() for lane in lanes)]
+    by_class = [sum(column) for column in zip(*counts, strict=True)]
     return {
         "requests": node.retired.requests + sum(lane.sent for lane in lanes),
+        "by_class": dict(zip(CLASSES, by_class, strict=True)),
         "bytes_in": node.retired.bytes_in + sum(lane.bytes_in for lane in lanes),
         "bytes_out": node.retired.bytes_out + sum(lane.bytes_out for lane in lanes),
         "errors": dict(node.errors),

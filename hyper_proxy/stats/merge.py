@@ -2,19 +2,24 @@
 
 A snapshot is what a worker's engine reports, and what `merge` returns, so that sums can be added to again:
 
-    {"worker": {name: n}, "instances": {NAME: INSTANCE}}
+    {"worker": {name: n}, "instances": {NAME: INSTANCE}, "slowlog": [RECORD, ...]}
     INSTANCE = {name: n, "requests": {class: n}, "errors": {kind: n}, "latency_us": {class: HISTOGRAM},
+                "hot_keys": [[key, count], ...], "big_keys": [[key, bytes], ...],
                 "nodes": {LABEL: {name: n, "errors": {kind: n}, "latency_us": HISTOGRAM}}}
 
+    RECORD is that of a slow request, with its time as "at" (hyper_proxy.stats.slowlog): the newest are kept, in order
     HISTOGRAM = {"sum_us": n, "cells": [[cell, count], ...]}, to which merge adds "count" and percentiles
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import operator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from hyper_proxy.stats.histogram import highest_us
+from hyper_proxy.stats.hotkeys import SHOWN
+from hyper_proxy.stats.slowlog import KEPT
 from hyper_proxy.stats.table import COUNTER, HISTOGRAM, INSTANCE, NODE, of
 
 Snapshot = dict[str, Any]
@@ -70,18 +75,39 @@ def percentile(cells: list[tuple[int, int]], count: int, share: float) -> int:
 
 
 def _sum(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Key by key, of all parts at once: percentiles are dear, and are taken of the whole only. Lists are no numbers:
-    slow requests and notable keys are left out (the sidecar gathers them)."""
-    keys = dict.fromkeys(key for part in parts for key in part if not isinstance(part[key], list))
-    return {key: _total([part[key] for part in parts if key in part]) for key in keys}
+    """Key by key, of all parts at once: percentiles are dear, and are taken of the whole only."""
+    keys = dict.fromkeys(key for part in parts for key in part)
+    return {key: _total(key, [part[key] for part in parts if key in part]) for key in keys}
 
 
-def _total(values: list[Any]) -> Any:
+def _total(key: str, values: list[Any]) -> Any:
+    if isinstance(values[0], list):
+        return LISTS[key]([entry for value in values for entry in value])
     if not isinstance(values[0], dict):
         return sum(values)
     if isinstance(values[0].get("cells"), list):  # a list: an instance may be named "cells", too
         return histogram(values)
     return _sum(values)
+
+
+def _newest(records: list[Any]) -> list[Any]:
+    return sorted(records, key=lambda record: record["at"])[-KEPT:]
+
+
+def _by_key(pairs: list[Any], join: Callable[[int, int], int]) -> list[Any]:
+    joined: dict[str, int] = {}
+    for key, number in pairs:
+        joined[key] = join(joined[key], number) if key in joined else number
+    ordered = sorted(joined.items(), key=lambda pair: pair[1], reverse=True)
+    return [list(pair) for pair in ordered[:SHOWN]]
+
+
+LISTS: dict[str, Callable[[list[Any]], list[Any]]] = {
+    "slowlog": _newest,
+    "hot_keys": lambda pairs: _by_key(pairs, operator.add),
+    "big_keys": lambda pairs: _by_key(pairs, max),
+}
+"""How the lists of several snapshots, one behind the other, become one."""
 
 
 def _lasting(record: dict[str, Any], where: str) -> dict[str, Any]:

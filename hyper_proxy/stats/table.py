@@ -65,9 +65,12 @@ TABLE = (
     Statistic(INSTANCE, "bytes_in", COUNTER, "bytes", "Read from clients."),
     Statistic(INSTANCE, "bytes_out", COUNTER, "bytes", "Written to clients."),
     Statistic(INSTANCE, "requests", COUNTER, "", "Requests that were answered, errors included.", "class"),
+    Statistic(INSTANCE, "slow", COUNTER, "", "Reads of a client whose requests took log.slow_ms or longer."),
+    Statistic(INSTANCE, "unlogged", COUNTER, "", "Slow or sampled ones that were too many to be recorded."),
     Statistic(INSTANCE, "errors", COUNTER, "", "Errors that a client was told of, or lost its connection by.", "kind"),
     Statistic(INSTANCE, "latency_us", HISTOGRAM, "microseconds", "From reading a request to its reply.", "class"),
     Statistic(NODE, "requests", COUNTER, "", "Requests that were sent to the server."),
+    Statistic(NODE, "by_class", COUNTER, "", "Requests that the server was to get, sent or not.", "class"),
     Statistic(NODE, "errors", COUNTER, "", "Requests that the server failed, and failed connections.", "kind"),
     Statistic(NODE, "bytes_in", COUNTER, "bytes", "Read from the server."),
     Statistic(NODE, "bytes_out", COUNTER, "bytes", "Written to the server."),
@@ -99,6 +102,51 @@ with it, and begin at 0 when a later reload brings it back; `rate()` takes that 
 histogram stands in JSON as `count`, `sum_us`, `p50`, `p90`, `p99`, `p999`, `max` (microseconds, at most 1/16 too
 high) and `cells`, the counts they come from: `[[cell, count], ...]`. Histograms of many workers are added cell by
 cell and percentiles taken afterwards; percentiles are never averaged.
+
+Counting costs a request an addition. `by_class` of a node is counted where a request is handed to a connection,
+`requests` where it is sent, so one that could not be sent is in the first only.
+
+## Slow requests
+
+The requests of one read of one client are answered together and are one record. When they take `log.slow_ms` or
+longer, the record is logged (event `request.slow`, level warning), and the latest 128 of each worker are in
+`GET /slowlog`. With `log.access_sample` that share of requests is logged in the same form (event `request.sampled`,
+level info). No more than 100 slow and 10 000 sampled ones are recorded in a second and worker; the others are counted
+as `unlogged`, and cost nothing. Commands that wait for other clients (BLPOP ...) are no slow requests.
+
+- `at`: when it was read, seconds since 1970; in the log the line has its own time, that of the end
+- `slot`, `instance`, `client`: worker, instance, and the client's address
+- `command`, `keys`, `key`: of the first request: its name, how many keys it has, and its first key
+- `requests`: how many there were
+- `node`: the server that was waited for last
+- `bytes_in`, `bytes_out`: size of the requests and of the replies
+- `total_us`: from reading the requests until the client had taken the reply; the sum of the phases, but for rounding
+- `error`: kind of the first failure of a server (docs/errors.md), `reply` if the reply begins with another error, else
+  empty
+
+The phases, in microseconds, follow each other. Where several servers were asked, `queue_us`, `connect_us` and
+`storage_us` are those of the reply that came last.
+
+- `parse_us`: from the read until all requests are taken apart and handed to the servers' connections; of a read of up
+  to 4 KB this is a part of `queue_us`
+- `queue_us`: until the requests were sent: waiting for the event loop, for the requests ahead, for a server that reads
+  slowly (back-pressure); without the time of the next phase
+- `connect_us`: in which the connection was made and greeted
+- `storage_us`: from sending until the reply was read, or given up; of an embedded storage the time of its work
+- `merge_us`: until the reply was put together; replies to other clients that came in the same read go first
+- `write_us`: until the client had taken all of it; a client that reads slowly shows here
+
+## Keys
+
+About one request in 100 is sampled. `hot_keys` of an instance, `[[key, requests], ...]`, are the 32 keys that were
+asked for most: the number is that of all requests, estimated, of which each counts half after a minute, a quarter
+after two. `big_keys`, `[[key, bytes], ...]`, are the 32 largest values that were seen in the last ten minutes, by
+reading or writing them; in a pipeline with multi-key reads the sizes of values that are read are not seen. Both are
+lists of the living workers, added up by key.
+
+A key is shown as its digest and its length in bytes, `a7b6eda801e5347d:5`: 8 bytes of BLAKE2b in hexadecimal.
+`hyper-proxy explain` tells that of a key. With `admin.show_keys` the keys themselves are shown, up to 64 characters,
+what is not printable as `\\xNN`. Keys above 512 bytes are not followed.
 
 This page is made from `hyper_proxy/stats/table.py`.
 """

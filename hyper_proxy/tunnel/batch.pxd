@@ -1,3 +1,4 @@
+from hyper_proxy.common.clock cimport now
 from hyper_proxy.common.gather cimport Gather
 from hyper_proxy.conn_pool.lane cimport Lane
 
@@ -12,12 +13,13 @@ cdef class Batch(Gather):
     cdef readonly bint crowded
     cdef object on_answered
     cdef list plan
+    cdef public list waits
 
     cpdef begin_express(self)
     cpdef bint end_express(self, object on_answered)
-    cpdef send(self, Lane lane, object raw)
+    cpdef send(self, Lane lane, object raw, Py_ssize_t klass)
     cpdef room(self, Lane lane)
-    cpdef bytes ask(self, Lane lane, object raw)
+    cpdef bytes ask(self, Lane lane, object raw, Py_ssize_t klass)
     cpdef reduce_later(self, Reducer reducer)
     cpdef bytes collect(self, object session)
     cpdef drop(self)

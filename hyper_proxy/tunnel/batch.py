@@ -19,6 +19,7 @@ import cython
 from hyper_proxy.common.errors import BackendError
 
 if not cython.compiled:
+    from hyper_proxy.common.clock import now
     from hyper_proxy.common.gather import Gather
     from hyper_proxy.conn_pool.lane import Lane
 
@@ -50,6 +51,8 @@ class Batch(Gather):
     express: cython.bint
     crowded: cython.bint  # a lane was full in express mode: the next batch must wait for room
     on_answered: Callable[[], None] | None
+    # Of what had to be waited for before all was sent: (node, seconds before it was sent, of connecting, of answering)
+    waits: list | None
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,6 +60,7 @@ class Batch(Gather):
         self.express = False
         self.crowded = False
         self.on_answered = None
+        self.waits = None
 
     @cython.ccall
     def begin_express(self) -> None:
@@ -82,11 +86,12 @@ class Batch(Gather):
             self.wake()
 
     @cython.ccall
-    def send(self, lane: Lane, raw: bytes | bytearray) -> None:
-        """Send a whole request; its reply fills the slot that is opened here.
+    def send(self, lane: Lane, raw: bytes | bytearray, klass: cython.Py_ssize_t) -> None:
+        """Send a whole request of this class; its reply fills the slot that is opened here.
 
         Waits while the server has too much to take.
         """
+        lane.flights.by_class[klass] += 1
         error = self.room(lane)
         if error is None:
             lane.submit(raw, self, self.expect())
@@ -100,7 +105,9 @@ class Batch(Gather):
             if self.express:
                 self.crowded = True
                 return None
+            since: cython.double = now()
             error = lane.wait_for_room()  # all that wait are woken: the first ones may fill it again
+            self.note_wait(lane.node.label, now() - since, 0.0, 0.0)
             if error is not None:
                 return error
         if not self.express:
@@ -108,15 +115,24 @@ class Batch(Gather):
         return None
 
     @cython.ccall
-    def ask(self, lane: Lane, raw: bytes | bytearray) -> bytes:
+    def ask(self, lane: Lane, raw: bytes | bytearray, klass: cython.Py_ssize_t) -> bytes:
         """Send one request and wait for its reply; only with no slot open. Raises BackendError."""
-        self.send(lane, raw)
-        self.wait()
+        self.send(lane, raw, klass)
+        since: cython.double = now()
+        if self.left:
+            self.wait()
+            self.note_wait(lane.node.label, *lane.flights.journey(since))
         reply = self.slots[0]
         self.reset()
         if isinstance(reply, BackendError):
             raise reply
         return reply
+
+    def note_wait(self, node: str, queue_s: float, connect_s: float, storage_s: float) -> None:
+        """The requests behind it had to wait until this was over."""
+        if self.waits is None:
+            self.waits = []
+        self.waits.append((node, queue_s, connect_s, storage_s))
 
     @cython.ccall
     def reduce_later(self, reducer: Reducer) -> None:

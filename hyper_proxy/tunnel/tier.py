@@ -12,6 +12,7 @@ from hyper_proxy.config.model import Level, WriteBack
 from hyper_proxy.conn_pool.lane import Lane
 from hyper_proxy.conn_pool.nodes import Nodes
 from hyper_proxy.conn_pool.replies import ReplyError
+from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ
 from hyper_proxy.storage.cache import Answer, Cache
 from hyper_proxy.storage.keyvalue import Item
 from hyper_proxy.storage.sharded import Locate
@@ -81,7 +82,7 @@ class Tier:
     def read(self, part: Part) -> list[Answer]:
         """What it has of each key. Raises BackendError."""
         lane = self._lane(part.shard)
-        reply = Batch().ask(lane, self.cache.question(part.keys))
+        reply = Batch().ask(lane, self.cache.question(part.keys), READ)
         try:
             return self.cache.answers(reply, part.keys)
         except (ReplyError, ValueError) as fault:
@@ -99,6 +100,7 @@ class Tier:
             seconds = self._seconds(item)
             request = self.cache.fill(key, item, seconds) if seconds > 0 else None
             if request is not None and lane.is_open and lane.pending_bytes <= SPARE_BYTES:
+                lane.flights.count(IDEMPOTENT)
                 lane.submit(request, None, 0)
 
     def _seconds(self, item: Item) -> float:
@@ -116,7 +118,7 @@ class Tier:
         asked: list[bytes] = []
         for part in parts:
             for key in part.keys:
-                batch.send(self._lane(part.shard), self.cache.mark(key, self.pace.mark_s))
+                batch.send(self._lane(part.shard), self.cache.mark(key, self.pace.mark_s), IDEMPOTENT)
                 asked.append(key)
         batch.wait()
         replies = batch.slots
@@ -131,7 +133,7 @@ class Tier:
         """Remove everything from every server. Raises BackendError when one does not."""
         for shard in range(len(self.nodes) if self.cache.keeps else 0):
             lane = self._lane(shard)
-            reply = Batch().ask(lane, self.cache.empty())
+            reply = Batch().ask(lane, self.cache.empty(), ADMIN)
             if reply not in (b"+OK\r\n", b"OK\r\n"):
                 raise lane.node.error("protocol", f"it was not emptied: {reply[:80]!r}")
 

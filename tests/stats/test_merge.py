@@ -33,12 +33,6 @@ def test_snapshots_add_up() -> None:
     assert user["latency_us"]["read"]["cells"] == [[10, 1], [20, 1], [30, 1]]
 
 
-def test_what_is_no_number_is_left_out() -> None:
-    listed = {"slowlog": [{"at": 1}], "instances": {"user": {"clients": 1, "hot_keys": [["k", 2]]}}}
-    assert merge([listed, listed])["instances"] == {"user": {"clients": 2}}
-    assert "slowlog" not in merge([listed])
-
-
 def test_merging_leaves_its_parts_alone() -> None:
     part = snapshot(3, 1, 10)
     merge([part, part])
@@ -80,3 +74,19 @@ def test_the_parts_of_a_histogram_do_not_matter(parts: list[list[int]]) -> None:
     together = histogram([times(*(us for part in parts for us in part))])
     assert histogram([times(*part) for part in parts]) == together
     assert histogram([times(*part) for part in reversed(parts)]) == together
+
+
+def test_lists_of_keys_and_slow_requests_are_merged() -> None:
+    def part(hot: list[list[Any]], big: list[list[Any]], *at: float) -> dict[str, Any]:
+        instance = {"hot_keys": hot, "big_keys": big}
+        return {"instances": {"user": instance}, "slowlog": [{"at": moment} for moment in at]}
+
+    parts = [part([["a", 5], ["b", 3]], [["a", 10]], 1.0, 4.0), part([["b", 4]], [["a", 7], ["c", 8]], 2.0)]
+    merged = merge(parts)
+    assert merged["instances"]["user"] == {"hot_keys": [["b", 7], ["a", 5]], "big_keys": [["a", 10], ["c", 8]]}
+    assert merged["slowlog"] == [{"at": 1.0}, {"at": 2.0}, {"at": 4.0}]
+    many = part([[str(key), key] for key in range(100)], [], *range(200))
+    assert merge([*parts, many])["slowlog"] == [{"at": float(moment)} for moment in range(72, 200)]
+    assert len(merge([*parts, many])["instances"]["user"]["hot_keys"]) == 32
+    assert "slowlog" not in retire(merged)
+    assert retire(merged)["instances"]["user"] == {"nodes": {}}

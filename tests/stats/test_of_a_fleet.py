@@ -42,7 +42,7 @@ def test_counters_of_all_workers_add_up(redis_nodes: list[Running], start_fleet:
     assert sum(worker["connections"] for worker in stats["workers"]) == CLIENTS
     assert 0 < user["latency_us"]["read"]["p50"] <= user["latency_us"]["read"]["max"]
 
-    assert user.keys() - {"nodes"} == {row.name for row in of(INSTANCE)}
+    assert user.keys() - {"nodes", "hot_keys", "big_keys"} == {row.name for row in of(INSTANCE)}
     assert all(node.keys() == {row.name for row in of(NODE)} for node in user["nodes"].values())
     assert all(worker.keys() >= {row.name for row in of(WORKER)} for worker in stats["workers"])
     status, metrics = fleet.http("GET", "/metrics")

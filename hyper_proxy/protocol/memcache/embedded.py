@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hyper_proxy.common.clock import now
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.protocol.memcache import translate, wording
 from hyper_proxy.protocol.memcache.command import META_STORE
@@ -28,11 +29,14 @@ def treat(session: MemcacheSession, buf: bytes, end: int) -> bool:
 
 def run(session: MemcacheSession, words: list[bytes], value: bytes = b"") -> None:
     """Execute the words of a command."""
+    since = now()
     try:
         reply = translate.execute(session.snapshot.storage, words, value)
     except BackendError as error:
         reply = session.error_reply(error)
         if session.framer.noreply:
             return
+    finally:
+        session.batch.note_wait("", 0.0, 0.0, now() - since)
     if reply:
         session.answer(reply)

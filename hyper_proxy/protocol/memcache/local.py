@@ -71,7 +71,7 @@ def show_stats(session: MemcacheSession, words: Sequence[bytes]) -> bool:
         return True
     session.batch.reduce_later(reducer)
     for lane in session.lanes:
-        session.batch.send(lane, b" ".join([b"stats", *words]) + b"\r\n")
+        session.batch.send(lane, b" ".join([b"stats", *words]) + b"\r\n", session.framer.command.klass)
     return True
 
 
@@ -112,7 +112,7 @@ def _ask_all(session: MemcacheSession, request: bytes) -> bool:
         return True
     session.batch.reduce_later(AllOk(len(session.lanes)))
     for lane in session.lanes:
-        session.batch.send(lane, request)
+        session.batch.send(lane, request, session.framer.command.klass)
     return True
 
 

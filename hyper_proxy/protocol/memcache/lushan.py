@@ -38,7 +38,8 @@ def treat(session: MemcacheSession, buf: bytes, end: int) -> bool:
         return True
     session.batch.reduce_later(reducer)
     for shard, indexes in reducer.parts.items():
-        session.batch.send(session.lanes[shard], b"get %b\r\n" % b" ".join([reducer.there[index] for index in indexes]))
+        request = b"get %b\r\n" % b" ".join([reducer.there[index] for index in indexes])
+        session.batch.send(session.lanes[shard], request, framer.command.klass)
     return True
 
 

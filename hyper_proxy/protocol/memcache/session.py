@@ -13,7 +13,7 @@ from typing import Any
 import cython
 
 from hyper_proxy.common.errors import ClientError
-from hyper_proxy.protocol.memcache import embedded, local, lushan, meta, wording
+from hyper_proxy.protocol.memcache import asked, embedded, local, lushan, meta, wording
 from hyper_proxy.protocol.memcache.dropped import Dropped
 from hyper_proxy.protocol.memcache.fanout import MultiGet, item_end
 from hyper_proxy.protocol.memcache.framing import Framer, split_words
@@ -158,7 +158,7 @@ class MemcacheSession(Session):
         asked.append(framer.command.quiet if framer.quiet else framer.command)
         asked.append(framer.key_start)
         asked.append(shard << 8 | (framer.key_end - framer.key_start))
-        self.batch.send(lane, raw)
+        self.batch.send(lane, raw, framer.command.klass)
 
     @cython.cfunc
     def split(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
@@ -181,7 +181,7 @@ class MemcacheSession(Session):
         self.batch.reduce_later(reducer)
         for part in reducer.parts:
             raw: object = framer.request(buf, start, end) if part.request is None else part.request
-            self.batch.send(self.lanes[part.shard], raw)
+            self.batch.send(self.lanes[part.shard], raw, framer.command.klass)
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
@@ -267,6 +267,7 @@ class MemcacheSession(Session):
         if error is not None:
             self.dropped.fail(-1, error)
             return
+        lane.flights.by_class[self.framer.command.klass] += 1
         lane.submit(raw, self.dropped, -1)
 
     @cython.ccall
@@ -283,7 +284,59 @@ class MemcacheSession(Session):
             return self.placement.locate(key, 0, len(key))
         return self.placement.locate(self.buf, self.framer.key_start, self.framer.key_end)
 
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def sample(self, index: cython.Py_ssize_t, reply: object) -> cython.bint:
+        framer: Framer = self.framer
+        start: cython.Py_ssize_t = self.seen_from
+        if self.need or self.seen is None:
+            return False  # the framer is in the middle of a request
+        buf: bytes = self.seen
+        try:
+            while True:
+                if start >= self.seen_to:
+                    return False
+                start = framer.scan(buf, start)
+                if index == 0:
+                    break
+                index -= 1
+        except ClientError:
+            return False
+        if framer.error is not None or framer.several or framer.command.form != 0:  # RETRIEVE
+            return False
+        key: bytes = buf[framer.key_start : framer.key_end]
+        self.watch.hot.add(key, 100.0)  # KEYS_EVERY
+        if isinstance(reply, bytes):
+            self.watch.big.add(key, _item_size(reply))
+        return True
+
+    def describe(self, buf: bytes, start: int, end: int, index: int) -> Any:
+        return asked.describe(self.framer, buf, start, end, index)
+
+    def sizes(self, request: Any, reply: bytes) -> Any:
+        return asked.sizes(request, reply)
+
     @property
     def instance(self) -> Any:
         """The configuration of the instance that this client is connected to."""
         return self.snapshot.instance
+
+
+@cython.cfunc
+@cython.inline
+def _item_size(reply: bytes) -> cython.Py_ssize_t:
+    """The bytes of the value in the answer to a get; 0 when there is none."""
+    p: cython.p_uchar = reply
+    i: cython.Py_ssize_t = 0
+    spaces: cython.int = 0
+    size: cython.Py_ssize_t = 0
+    if p[0] != 86:
+        return 0
+    while spaces < 3 and p[i] != 10:
+        if p[i] == 32:
+            spaces += 1
+        i += 1
+    while 48 <= p[i] <= 57:
+        size = size * 10 + (p[i] - 48)
+        i += 1
+    return size

@@ -29,7 +29,7 @@ def wait(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> 
     watch = get_hub().loop.timer(LOOK_S, LOOK_S)
     watch.start(client.look_for_hang_up)
     try:
-        reply = session.batch.ask(lane, raw)
+        reply = session.batch.ask(lane, raw, row.klass)
     finally:
         client.on_hang_up = None
         watch.close()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hyper_proxy.common.errors import BackendError
-from hyper_proxy.protocol.redis import encode, handshake, wording
+from hyper_proxy.protocol.redis import command, encode, handshake, wording
 from hyper_proxy.protocol.redis.framing import join_words
 from hyper_proxy.protocol.redis.transaction import Transaction
 from hyper_proxy.tenant import policy
@@ -80,7 +80,7 @@ def _ask_any(session: RedisSession, lanes: list[Lane]) -> None:
     failure: BackendError | None = None
     for lane in lanes:
         try:
-            session.batch.ask(lane, join_words([b"PING"]))
+            session.batch.ask(lane, join_words([b"PING"]), command.ADMIN)
         except BackendError as fault:
             if fault.kind == "protocol":
                 raise

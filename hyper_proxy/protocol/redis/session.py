@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import cython
 
 from hyper_proxy.common.errors import ClientError, HyperProxyError
-from hyper_proxy.protocol.redis import conversation, treat
+from hyper_proxy.protocol.redis import asked, conversation, treat
 from hyper_proxy.protocol.redis.commands import COMMANDS
 from hyper_proxy.protocol.redis.encode import error, null
 from hyper_proxy.protocol.redis.fanout import SPLITS
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hyper_proxy.config.model import Instance
     from hyper_proxy.entry.client import Client
     from hyper_proxy.front import Front
+    from hyper_proxy.protocol.look import Asked
     from hyper_proxy.protocol.redis.subscriber import Subscriber
     from hyper_proxy.protocol.redis.transaction import Transaction
 
@@ -215,7 +216,7 @@ class RedisSession(Session):
         shard: cython.Py_ssize_t = self.placement.locate(buf, self.framer.key_start, self.framer.key_end)
         lane: Lane = self.lanes[shard]
         self.tally(command.klass)
-        self.batch.send(lane, buf if end - start == len(buf) else buf[start:end])
+        self.batch.send(lane, buf if end - start == len(buf) else buf[start:end], command.klass)
 
     @cython.cfunc
     def split(self, command: Command, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> None:
@@ -235,9 +236,10 @@ class RedisSession(Session):
         elif several:
             self.batch.reduce_later(reducer)
             for part in reducer.parts:
-                self.batch.send(self.lanes[part.shard], part.request)
+                self.batch.send(self.lanes[part.shard], part.request, command.klass)
         else:
-            self.batch.send(self.lanes[reducer.parts[0].shard], buf if end - start == len(buf) else buf[start:end])
+            raw: object = buf if end - start == len(buf) else buf[start:end]
+            self.batch.send(self.lanes[reducer.parts[0].shard], raw, command.klass)
 
     def handle(self, raw: bytes, argv: list) -> bool:
         """A request that can't take the short way. False: it must wait until the batch before it is answered."""
@@ -280,5 +282,58 @@ class RedisSession(Session):
             self.subscriber.close()
             self.subscriber = None
 
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def sample(self, index: cython.Py_ssize_t, reply: object) -> cython.bint:
+        framer: Framer = self.framer
+        start: cython.Py_ssize_t = self.seen_from
+        end: cython.Py_ssize_t
+        if self.need or self.seen is None:
+            return False  # the framer is in the middle of a request
+        buf: bytes = self.seen
+        try:
+            while True:
+                if start >= self.seen_to:
+                    return False
+                end = framer.scan(buf, start)
+                if framer.argc:
+                    if index == 0:
+                        break
+                    index -= 1
+                start = end
+        except ClientError:
+            return False  # its limits are others now
+        if framer.inline:
+            return False
+        command: Command | None = self.lookup(buf)
+        if command is None or command.treatment != SINGLE or command.first != 1 or command.klass:  # 0: a read
+            return False
+        key: bytes = buf[framer.key_start : framer.key_end]
+        self.watch.hot.add(key, 100.0)  # KEYS_EVERY
+        if isinstance(reply, bytes):
+            self.watch.big.add(key, _bulk_size(reply))
+        return True
+
+    def describe(self, buf: bytes, start: int, end: int, index: int) -> Asked | None:
+        return asked.describe(buf, start, end, index)
+
+    def sizes(self, request: Asked, reply: bytes) -> list[int] | None:
+        return asked.sizes(request, reply)
+
     def end(self) -> None:
         self.let_go()
+
+
+@cython.cfunc
+@cython.inline
+def _bulk_size(reply: bytes) -> cython.Py_ssize_t:
+    """The bytes of a string; 0 for anything else."""
+    p: cython.p_uchar = reply
+    i: cython.Py_ssize_t = 1
+    size: cython.Py_ssize_t = 0
+    if p[0] != 36:
+        return 0
+    while 48 <= p[i] <= 57:
+        size = size * 10 + (p[i] - 48)
+        i += 1
+    return size

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.protocol.redis import command, commands, encode, wording
 from hyper_proxy.protocol.redis.framing import join_words
+from hyper_proxy.stats.classes import ADMIN
 
 if TYPE_CHECKING:
     from hyper_proxy.conn_pool.lane import Lane
@@ -41,7 +42,7 @@ class Transaction:
         self.lane: Lane | None = None
         self.opened = False  # MULTI was sent
         self.altered = False  # the lane has another database or RESP version than it was borrowed with
-        self.held: list[bytes] = []
+        self.held: list[tuple[int, bytes]] = []
         self.held_bytes = 0
 
     def takes(self, row: Command) -> bool:
@@ -66,7 +67,7 @@ class Transaction:
         shards = {self._locate(key) for key in argv[1:]}
         self._pin(shards)
         self.session.refresh()
-        return self.session.batch.ask(self.lane, join_words(argv))
+        return self.session.batch.ask(self.lane, join_words(argv), ADMIN)
 
     def follow(self, request: bytes) -> None:
         """The client changes its database or RESP version after WATCH: so does its lane. Raises BackendError."""
@@ -74,7 +75,7 @@ class Transaction:
             raise wording.ErrorReply(wording.NOT_IN_MULTI)
         if self.lane is not None:
             self.altered = True
-            self.session.batch.ask(self.lane, request)
+            self.session.batch.ask(self.lane, request, ADMIN)
 
     def queue(self, row: Command, raw: bytes, argv: list[bytes]) -> bool:
         """One command between MULTI and EXEC."""
@@ -91,13 +92,13 @@ class Transaction:
             self.held_bytes += len(raw)
             if self.held_bytes > session.instance.limits.max_request_bytes:
                 raise wording.ErrorReply(b"ERR the transaction is longer than limits.max_request_bytes")
-            self.held.append(raw)
+            self.held.append((row.klass, raw))
             session.batch.add(encode.QUEUED)
             return True
         if shards:
             self._pin(shards)
         self._open()
-        session.batch.send(self.lane, raw)
+        session.batch.send(self.lane, raw, row.klass)
         return True
 
     def execute(self) -> bytes:
@@ -113,7 +114,7 @@ class Transaction:
             self._pin({0})
         try:
             self._open()
-            reply = session.batch.ask(self.lane, EXEC)
+            reply = session.batch.ask(self.lane, EXEC, ADMIN)
         except (BackendError, wording.ErrorReply):
             self.abandon()
             raise
@@ -154,12 +155,13 @@ class Transaction:
         if self.opened or self.lane is None:
             return
         try:
-            reply = self.session.batch.ask(self.lane, MULTI)
+            reply = self.session.batch.ask(self.lane, MULTI, ADMIN)
         except BackendError:
             self.spoil()
             raise
         if reply != encode.OK:
             raise wording.ErrorReply(reply[1:-2])
         self.opened = True
-        for raw in self.held:
+        for klass, raw in self.held:
+            self.lane.flights.count(klass)
             self.lane.submit(raw, None, -1)

@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from hyper_proxy.common.clock import now
 from hyper_proxy.common.errors import BackendError, ClientError, PolicyDenied
 from hyper_proxy.protocol.redis import (
     blocking,
@@ -107,7 +108,7 @@ def same_shard(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
     shard = shard_of(session, row, argv)
     if row.name in DB_WORD:
         raw = _with_server_db(session, argv, DB_WORD[row.name](argv)) or raw
-    session.batch.send(session.lanes[shard], raw)
+    session.batch.send(session.lanes[shard], raw, row.klass)
     return True
 
 
@@ -178,7 +179,7 @@ def every_node(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
         raise wording.ErrorReply(b"ERR FLUSHALL would also empty databases that are not this instance's; use FLUSHDB")
     session.batch.reduce_later(EveryNode(row.reduce, len(session.lanes)))
     for lane in session.lanes:
-        session.batch.send(lane, raw)
+        session.batch.send(lane, raw, row.klass)
     return True
 
 
@@ -203,7 +204,7 @@ def scan_nodes(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
     def call(shard: int, words: list[bytes]) -> bytes:
         nonlocal asked
         asked = shard
-        return session.batch.ask(session.lanes[shard], join_words(words))
+        return session.batch.ask(session.lanes[shard], join_words(words), row.klass)
 
     try:
         reply = scan.run(argv, len(session.lanes), call)
@@ -273,7 +274,9 @@ def translated(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
     if session.batch.slots:
         return False
     session.tally(row.klass)
+    since = now()
     session.batch.add(translate.execute(session.storage, row, argv, session))
+    session.batch.note_wait("", 0.0, 0.0, now() - since)
     return True
 
 

@@ -14,6 +14,8 @@ from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.load import load_text
 from hyper_proxy.front import Front, Snapshot
 from hyper_proxy.hashing import build
+from hyper_proxy.stats.slowlog import Journal
+from hyper_proxy.stats.watch import Watch
 from hyper_proxy.storage.memcache import MemcacheStorage
 from tests.kit.plain import both
 
@@ -47,7 +49,7 @@ class Proxy:
         level = instance.levels[0]
         self.placement = build(level.hash, level.distribution, level.hash_tag, level.servers)
         snapshot = Snapshot(instance, MemcacheStorage("mc", level), self.placement)
-        front = Front(modules[1].MemcacheSession, snapshot, 0)
+        front = Front(modules[1].MemcacheSession, snapshot, 0, Watch("mc", Journal(0)))
         self.session = modules[1].MemcacheSession(front, SimpleNamespace(write=None))
         self.kind = modules[0].MultiGet
 

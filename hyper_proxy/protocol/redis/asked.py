@@ -1,0 +1,80 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""What a redis request asks for, told from its bytes once more, for those that are looked at more closely."""
+
+from __future__ import annotations
+
+import cython
+
+from hyper_proxy.protocol.look import Asked
+from hyper_proxy.protocol.redis import wording
+from hyper_proxy.protocol.redis.command import BLOCK, SINGLE
+from hyper_proxy.protocol.redis.commands import COMMANDS, keys_of, resolve
+from hyper_proxy.protocol.redis.framing import Framer, split_line, words
+from hyper_proxy.stats.classes import READ
+
+if not cython.compiled:
+    from hyper_proxy.protocol.redis.command import Command
+
+ANY = 1 << 62  # the requests were within the limits when they were walked over
+
+
+def describe(buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t, index: cython.Py_ssize_t) -> Asked | None:
+    """The request number `index` of those in buf[start:end]; None when there is none."""
+    framer: Framer = Framer(ANY, ANY, ANY)
+    stop: cython.Py_ssize_t = start
+    command: Command | None
+    while start < end:
+        stop = framer.scan(buf, start)
+        if stop < 0:
+            return None
+        if framer.argc:
+            if index == 0:
+                break
+            index -= 1
+        start = stop
+    if start >= end:
+        return None
+    if framer.inline:
+        return _described(split_line(buf[start : stop - 1]))
+    name: bytes = buf[framer.name_start : framer.name_end].lower()
+    command = COMMANDS.get(name)
+    if command is not None and command.treatment == SINGLE and command.first == 1 and command.klass == READ:
+        return Asked(name.decode(), [buf[framer.key_start : framer.key_end]])
+    return _described(words(buf, framer.args, stop))
+
+
+def _described(argv: list[bytes]) -> Asked | None:
+    if not argv:
+        return None
+    try:
+        row = resolve(argv)
+        positions = keys_of(row, argv)
+    except (wording.ErrorReply, IndexError, ValueError):
+        return Asked(argv[0][:32].lower().decode("ascii", "replace"), [])
+    keys = [argv[position] for position in positions]
+    blocking = row.treatment == BLOCK and (row.blocks is None or row.blocks(argv))
+    name = row.name.decode()
+    if row.klass == READ or not keys:
+        return Asked(name, keys, blocking)
+    ends = [*positions[1:], len(argv)]
+    given = [sum(map(len, argv[at + 1 : until])) for at, until in zip(positions, ends, strict=True)]
+    return Asked(name, keys, blocking, given)
+
+
+def sizes(asked: Asked, reply: bytes) -> list[int] | None:
+    """The bytes of each key's value in the reply; None when it is not made of one value a key."""
+    kind = reply[:1]
+    if len(asked.keys) == 1:
+        if kind == b"$":
+            return [max(0, int(reply[1 : reply.index(b"\r")]))]
+        return [len(reply)] if kind in b"*%~" else None
+    if asked.command != "mget" or kind != b"*":
+        return None
+    at = reply.index(b"\n") + 1
+    found: list[int] = []
+    while at < len(reply):
+        line = reply.index(b"\n", at)
+        size = int(reply[at + 1 : line - 1]) if reply[at : at + 1] == b"$" else -1
+        found.append(max(0, size))
+        at = line + 1 + (size + 2 if size >= 0 else 0)
+    return found
