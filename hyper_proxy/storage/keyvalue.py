@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
-from hyper_proxy.common.errors import ClientError
+from hyper_proxy.common.errors import BackendError, ClientError
 from hyper_proxy.storage.numbers import INT64_MAX, INT64_MIN, parse_int64, parse_uint64_prefix, step_uint64
 
 T = TypeVar("T")
@@ -93,6 +93,16 @@ class NumberOverflow(ClientError):
         super().__init__("the result is out of range")
 
 
+class Partial(BackendError):
+    """Some servers failed at a read of several keys: what was found by key, and the error of each of their keys."""
+
+    def __init__(self, found: dict[bytes, Item | BackendError | None]) -> None:
+        failed = [one for one in found.values() if isinstance(one, BackendError)]
+        super().__init__(failed[0].instance, failed[0].node, failed[0].kind, "")
+        self.args = (f"{failed[0]} ({len(failed)} of {len(found)} keys)",)
+        self.found = found
+
+
 def keep_all(count: int) -> list[Edit]:
     """The edits that change nothing."""
     return [None] * count
@@ -109,7 +119,7 @@ class KeyValue(ABC):
 
     @abstractmethod
     def get_many(self, keys: Sequence[bytes]) -> list[Item | None]:
-        """The live items by position, all of one moment; None where there is none."""
+        """The live items by position, all of one moment; None where there is none. May raise Partial."""
 
     def read_many(self, keys: Sequence[bytes]) -> list[Item | None]:
         """As get_many, where value and flags are all that counts: a cache may answer, which knows nothing else, each

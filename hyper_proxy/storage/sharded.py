@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
-import gevent
-
-from hyper_proxy.common.errors import ClientError, HyperProxyError
-from hyper_proxy.storage.keyvalue import Change, Item, KeyValue, Put
+from hyper_proxy.common import parallel
+from hyper_proxy.common.errors import BackendError, ClientError, HyperProxyError
+from hyper_proxy.storage.keyvalue import Change, Item, KeyValue, Partial, Put
 
 T = TypeVar("T")
 
@@ -96,29 +95,38 @@ class Sharded(KeyValue):
     def _by_position(
         self, keys: Sequence[bytes], ask: Callable[[KeyValue, list[bytes]], list[Item | None]]
     ) -> list[Item | None]:
+        """Raises Partial when only some of the servers failed."""
         parts = self._split(keys)
-        found = self._ask(parts, lambda shard, part: ask(shard, [keys[at] for at in part]))
+        answers = self._attempt(parts, lambda shard, part: ask(shard, [keys[at] for at in part]))
         items: list[Item | None] = [None] * len(keys)
-        for part, answers in zip(parts.values(), found, strict=True):
-            for at, item in zip(part, answers, strict=True):
-                items[at] = item
+        failed: dict[bytes, BackendError] = {}
+        for part, answer in zip(parts.values(), answers, strict=True):
+            if isinstance(answer, BackendError) and len(parts) > 1:
+                failed.update((keys[at], answer) for at in part)
+            elif isinstance(answer, HyperProxyError):
+                raise answer
+            else:
+                for at, item in zip(part, answer, strict=True):
+                    items[at] = item
+        if failed:
+            raise Partial({key: failed.get(key, item) for key, item in zip(keys, items, strict=True)})
         return items
 
     def _ask(self, parts: dict[int, list[int]], ask: Callable[[KeyValue, list[int]], T]) -> list[T]:
         """The answer of each part; all are waited for, then the first error is raised."""
-        if len(parts) == 1:
-            return [ask(self.shards[number], part) for number, part in parts.items()]
-        asked = [gevent.spawn(_attempt, ask, self.shards[number], part) for number, part in parts.items()]
-        gevent.joinall(asked)
-        answers: list[Any] = [one.get() for one in asked]
+        answers: list[Any] = self._attempt(parts, ask)
         for answer in answers:
             if isinstance(answer, HyperProxyError):
                 raise answer
         return answers
 
+    def _attempt(
+        self, parts: dict[int, list[int]], ask: Callable[[KeyValue, list[int]], T]
+    ) -> list[T | HyperProxyError]:
+        def one(number: int) -> T | HyperProxyError:
+            try:
+                return ask(self.shards[number], parts[number])
+            except HyperProxyError as error:
+                return error
 
-def _attempt(ask: Callable[[KeyValue, list[int]], T], shard: KeyValue, part: list[int]) -> T | HyperProxyError:
-    try:
-        return ask(shard, part)
-    except HyperProxyError as error:
-        return error
+        return parallel.each(one, list(parts))

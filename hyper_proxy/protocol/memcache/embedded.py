@@ -9,6 +9,7 @@ from hyper_proxy.common.errors import BackendError
 from hyper_proxy.protocol.memcache import translate, wording
 from hyper_proxy.protocol.memcache.command import META_STORE
 from hyper_proxy.protocol.memcache.framing import split_words
+from hyper_proxy.storage.keyvalue import Partial
 
 if TYPE_CHECKING:
     from hyper_proxy.protocol.memcache.session import MemcacheSession
@@ -34,6 +35,8 @@ def run(session: MemcacheSession, words: list[bytes], value: bytes = b"") -> Non
         reply = translate.execute(session.snapshot.storage, words, value)
     except BackendError as error:
         reply = session.error_reply(error)
+        if isinstance(error, Partial) and session.instance.on_partial != "error":
+            reply = translate.encode_partly(words, error) or reply
         if session.framer.noreply:
             return
     finally:

@@ -23,7 +23,7 @@ from hyper_proxy.protocol.memcache.translate_common import (
     parse_flags,
     parse_uint64,
 )
-from hyper_proxy.storage.keyvalue import Item, KeyValue, Mode, NotANumber
+from hyper_proxy.storage.keyvalue import Item, KeyValue, Mode, NotANumber, Partial
 
 NOT_FOUND = b"NOT_FOUND\r\n"
 BAD_EXPTIME = wording.text_of(wording.BAD_EXPTIME)
@@ -80,6 +80,15 @@ def encode_items(keys: list[bytes], items: list[Item | None], *, versions: bool)
             cas = b" %d" % item.version if versions else b""
             parts.append(b"VALUE %b %d %d%b\r\n%b\r\n" % (key, item.flags, len(item.value), cas, item.value))
     return b"".join(parts) + wording.END
+
+
+def encode_partly(words: list[bytes], partial: Partial) -> bytes:
+    """The same when some servers failed: without their keys. Empty when that is no answer to these words."""
+    keys = words[2 if words[0] in (b"gat", b"gats") else 1 :]
+    if not set(keys) <= partial.found.keys():
+        return b""
+    items = [item if isinstance(item := partial.found[key], Item) else None for key in keys]
+    return encode_items(keys, items, versions=words[0].endswith(b"s"))
 
 
 # ---- storing

@@ -26,6 +26,7 @@ from hyper_proxy.protocol.redis import (
 from hyper_proxy.protocol.redis.framing import join_words
 from hyper_proxy.protocol.redis.local import LOCAL
 from hyper_proxy.protocol.redis.subscriber import Subscriber
+from hyper_proxy.storage.keyvalue import Partial
 from hyper_proxy.tenant import policy
 from hyper_proxy.tunnel.batch import Reducer
 
@@ -275,9 +276,32 @@ def translated(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
         return False
     session.tally(row.klass)
     since = now()
-    session.batch.add(translate.execute(session.storage, row, argv, session))
+    try:
+        reply = translate.execute(session.storage, row, argv, session)
+    except Partial as partial:
+        reply = _partly(session, row, argv[1:], partial)
+    session.batch.add(reply)
     session.batch.note_wait("", 0.0, 0.0, now() - since)
     return True
+
+
+def _partly(session: RedisSession, row: Command, keys: list[bytes], partial: Partial) -> bytes:
+    """Some servers failed: MGET follows the instance's policy, everything else is an error."""
+    on_partial = session.instance.on_partial
+    # Levels above may have asked for other keys than the client.
+    if row.name != b"mget" or on_partial == "error" or not partial.found.keys() >= set(keys):
+        return session.error_reply(partial)
+    told: dict[BackendError, bytes] = {}
+    replies = []
+    for key in keys:
+        item = partial.found[key]
+        if isinstance(item, BackendError):
+            if item not in told:
+                told[item] = session.error_reply(item)
+            replies.append(told[item] if on_partial == "element" else session.nil())
+        else:
+            replies.append(encode.bulk(item.value) if item else session.nil())
+    return encode.array(replies)
 
 
 TREATMENTS: dict[int, Treatment] = {

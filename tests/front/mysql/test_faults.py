@@ -87,6 +87,38 @@ def test_a_server_hangs(start_front: StartFront, pair: list[MariaDb]) -> None:
     hurt_and_heal(start_front(pair, settings=QUICK), pair[0].freeze, pair[0].thaw, {"timeout"})
 
 
+@pytest.mark.parametrize("on_partial", ["error", "nil", "element"])
+def test_what_becomes_of_the_other_keys_of_a_read_is_the_instances_policy(
+    start_front: StartFront, pair: list[MariaDb], on_partial: str
+) -> None:
+    front = start_front(pair, settings=QUICK)
+    front.fleet.write(front.text().replace("protocol =", f'on_partial = "{on_partial}"\nprotocol ='))
+    assert front.fleet.reload().accepted
+    client, other = front.redis(), front.memcache()
+    (lost,), (kept, more) = front.keys_on(0, 1), front.keys_on(1, 2)
+    client.mset({kept: 1, lost: 2})
+    pair[0].kill()
+    fault(lambda: client.get(lost))
+    keys = [kept, lost, more, kept]
+    pipe = client.pipeline(transaction=False)
+    pipe.mget(keys)
+    (answer,) = pipe.execute(raise_on_error=False)
+    if on_partial == "error":
+        assert "node 'a (" in str(answer)
+        assert "(1 of 3 keys)" in str(answer)
+        with pytest.raises(Exception, match=r"\(1 of 3 keys\)"):
+            other.get_many(keys)
+    else:
+        assert answer[0] == answer[3] == b"1"
+        assert answer[2] is None
+        assert answer[1] is None if on_partial == "nil" else "node 'a (" in str(answer[1])
+        assert other.get_many(keys) == {kept: b"1"}
+        assert {key: value for key, (value, _) in other.gets_many(keys).items()} == {kept: b"1"}
+    assert "node 'a (" in fault(lambda: client.exists(*keys))
+    assert "node 'a (" in fault(lambda: client.delete(*keys)), "the others are gone all the same"
+    assert client.get(kept) is None
+
+
 def test_a_server_that_hangs_keeps_nobody_waiting_who_wants_another(
     start_front: StartFront, pair: list[MariaDb]
 ) -> None:
