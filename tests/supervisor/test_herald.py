@@ -53,7 +53,7 @@ def test_the_whole_life_message_by_message_and_from_the_master_alone(start: Star
     fleet = start(workers=2, drain=5)
     heard = manager.until("READY=1")
     assert ask(fleet.port)[3] == "a"
-    assert heard[0].status == "starting: 0 of 2 workers ready, generation 1"
+    assert heard[0].status.startswith("starting: ")
     assert heard[-1].status == "serving: 2 of 2 workers ready, generation 1"
 
     before = time.monotonic_ns() // 1000
