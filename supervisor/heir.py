@@ -61,6 +61,11 @@ class Heir:
         fleet.on_death.append(self._ended)
         self._pipe = Pipe(loop, estate.pipe, self._told, self._left_alone)
 
+    @property
+    def followed(self) -> bool:
+        """Does the predecessor still drain, and tell what its workers count?"""
+        return self._pipe.open
+
     def decline(self, error: str) -> None:
         """Tells the predecessor why this program ends."""
         self._pipe.send({"type": "failed", "error": error})

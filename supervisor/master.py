@@ -253,8 +253,15 @@ class Master:
         self._attendant.stop()
         while not self._stopper.done or self._attendant.pid:
             self._turn()
+        while self._passes_on():
+            self._turn()
         self._upgrader.farewell(self._turn)
         self._current.close()
+
+    def _passes_on(self) -> bool:
+        """Between a predecessor that still drains and a successor, which hears from here what is counted there."""
+        between = self._heir is not None and self._heir.followed and self._upgrader.handed_over
+        return between and self._stopper.mode != "stopping"
 
     def _on_signals(self, events: int) -> None:
         for row in self._inbox.take():

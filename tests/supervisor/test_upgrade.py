@@ -249,6 +249,26 @@ def test_counters_go_on_in_the_new_master(start_upgradable: StartUpgradable, con
     assert accepted(fleet) == before + 1
 
 
+def test_counters_pass_through_a_master_that_was_replaced_itself(
+    start_upgradable: StartUpgradable, connect: Connect, tmp_path: Path
+) -> None:
+    fleet = start_upgradable(workers=1, drain=60)
+    client = connect(fleet)
+    client.ask()
+    client.send(f"wait {tmp_path / 'finish'}")
+    fleet.upgrade()
+    ask(fleet.port)
+    second = fleet.upgrade()
+    assert accepted(fleet) == 2
+    assert not ended(second)
+    (tmp_path / "finish").touch()
+    assert client.receive()
+    assert fleet.process.wait(10) == 0
+    wait_for(lambda: ended(second), "the second master has ended, too")
+    assert accepted(fleet) == 2
+    assert not fleet.log_contains("upgrade.successor_ended")
+
+
 def client_slot(fleet: Upgradable, client: Any) -> int:
     """The slot whose worker has this client's connection."""
     port = client.sock.getsockname()[1]
