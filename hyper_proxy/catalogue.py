@@ -65,7 +65,17 @@ def _memcache_commands() -> dict[str, bool]:
     return {name.decode().upper(): bool(row.dangerous) for name, row in COMMANDS.items()}
 
 
-_COMMANDS: dict[str, Callable[[], dict[str, bool]]] = {"redis": _redis_commands, "memcache": _memcache_commands}
+def _http_methods() -> dict[str, bool]:
+    from hyper_proxy.protocol.http.routes import KEY_METHODS
+
+    return dict.fromkeys(KEY_METHODS, False)
+
+
+_COMMANDS: dict[str, Callable[[], dict[str, bool]]] = {
+    "http": _http_methods,
+    "memcache": _memcache_commands,
+    "redis": _redis_commands,
+}
 """Every command of a protocol in upper case; True for those that are served only when they are allowed.
 
 The tables are imported when a list of allowed commands is looked at: most files have none.

@@ -22,6 +22,8 @@ from hyper_proxy.entry.listener import Listener
 from hyper_proxy.entry.pressure import Pressure
 from hyper_proxy.entry.visitors import disconnect, list_clients
 from hyper_proxy.front import Front, Protocol, Snapshot
+from hyper_proxy.protocol.http.responses import FULL
+from hyper_proxy.protocol.http.session import HttpSession
 from hyper_proxy.protocol.memcache.session import MemcacheSession
 from hyper_proxy.protocol.redis.session import RedisSession
 from hyper_proxy.stack import build_snapshot, release
@@ -31,6 +33,7 @@ from hyper_proxy.stats.watch import Watch
 
 PROTOCOLS: dict[str, Protocol] = {
     "redis": Protocol(RedisSession, b"-ERR max number of clients reached\r\n"),
+    "http": Protocol(HttpSession, FULL),
     "memcache": Protocol(MemcacheSession, b"SERVER_ERROR too many open connections\r\n"),
 }
 

@@ -9,10 +9,12 @@ from hyper_proxy.common.keyname import digest
 from hyper_proxy.config.model import Config, Instance, Server
 from hyper_proxy.config.notes import suggest
 from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Key, Place, Sent
+from hyper_proxy.protocol.http.explain import explain as explain_http
 from hyper_proxy.protocol.memcache.explain import explain as explain_memcache
 from hyper_proxy.protocol.redis.explain import explain as explain_redis
 
 EXPLAINERS: dict[str, Callable[[Instance, list[bytes]], Explanation]] = {
+    "http": explain_http,
     "redis": explain_redis,
     "memcache": explain_memcache,
 }

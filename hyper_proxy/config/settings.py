@@ -34,8 +34,9 @@ from hyper_proxy.config.table_rule import TableRule, WhereRule
 HOUR_MS = 3_600_000
 DAY_S = 86_400
 
-PROTOCOLS = ("redis", "memcache")
-STORAGES = {"redis": ("redis", "sqlite", "mysql"), "memcache": ("memcache", "lushan", "sqlite", "mysql")}
+PROTOCOLS = ("redis", "memcache", "http")
+STORAGES = {"redis": ("redis", "sqlite", "mysql"), "memcache": ("memcache", "lushan", "sqlite", "mysql"),
+            "http": ("sqlite", "mysql")}  # fmt: skip
 """The storages that can serve each protocol."""
 CACHES = ("redis", "memcache", "lushan")
 """The storages that can stand above another level."""
@@ -180,7 +181,7 @@ SETTINGS: tuple[Setting, ...] = (
 
     Setting("instance", "name", _NAME, REQUIRED,
             "the name in statistics, logs and errors"),
-    Setting("instance", "protocol", _names(*PROTOCOLS, later=("http", "mysql")), REQUIRED,
+    Setting("instance", "protocol", _names(*PROTOCOLS, later=("mysql",)), REQUIRED,
             "what the clients speak"),
     Setting("instance", "listen", _LISTEN, REQUIRED,
             "the addresses clients connect to"),
@@ -197,10 +198,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("instance", "dbs", Integer(1, 65_536), 16,
             "how many databases SELECT accepts", only=_ON),
 
-    Setting("limits", "max_key_bytes", Size(1, 512 * MIB), ByProtocol({"redis": "512MB", "memcache": 250}),
+    Setting("limits", "max_key_bytes", Size(1, 512 * MIB),
+            ByProtocol({"redis": "512MB", "memcache": 250, "http": "8KB"}),
             "the longest key; the protocols' own limits"),
-    Setting("limits", "max_value_bytes", Size(1, 4 * GIB), ByProtocol({"redis": "512MB", "memcache": "1MB"}),
-            "the longest value, or argument that is no key; the servers' own defaults"),
+    Setting("limits", "max_value_bytes", Size(1, 4 * GIB),
+            ByProtocol({"redis": "512MB", "memcache": "1MB", "http": "16MB"}),
+            "the longest value, or argument that is no key, or body; the servers' own defaults"),
     Setting("limits", "max_arguments", Integer(16, 2**31 - 1), 1_048_576,
             "words of one request, the command included"),
     Setting("limits", "max_request_bytes", Size(64 * KIB, 16 * GIB), "1GB",
@@ -209,8 +212,9 @@ SETTINGS: tuple[Setting, ...] = (
             "requests of one client that are under way at once; further ones wait unread, none is refused"),
     Setting("limits", "max_clients", Integer(1, 1_000_000), 8192,
             "connections of the instance in one worker; further ones are told so and closed"),
-    Setting("limits", "max_line_bytes", Size(512, 512 * MIB), ByProtocol({"redis": "64KB", "memcache": "1MB"}),
-            "the longest line: an inline command of redis, the first line of a memcache request"),
+    Setting("limits", "max_line_bytes", Size(512, 512 * MIB),
+            ByProtocol({"redis": "64KB", "memcache": "1MB", "http": "64KB"}),
+            "the longest line: an inline command of redis, the first line of a memcache request, an HTTP head"),
     Setting("limits", "idle_timeout_s", Seconds(0, 365 * DAY_S), 0,
             "silence after which a client is closed; 0 means never"),
     Setting("limits", "write_timeout_ms", Integer(1, 24 * HOUR_MS), 60_000,

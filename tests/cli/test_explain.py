@@ -72,6 +72,13 @@ listen = ["127.0.0.1:11313"]
   storage = "sqlite"
   servers = ["/var/lib/x.db"]
 [[instance]]
+name = "web"
+protocol = "http"
+listen = ["127.0.0.1:8080"]
+  [[instance.level]]
+  storage = "sqlite"
+  servers = ["/var/lib/x.db"]
+[[instance]]
 name = "table"
 protocol = "redis"
 listen = ["127.0.0.1:6383"]

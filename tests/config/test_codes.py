@@ -107,7 +107,6 @@ def test_what_nobody_has_asked_for_is_not_warned_of(monkeypatch: pytest.MonkeyPa
 def test_what_other_protocols_and_levels_will_bring_is_refused_by_name() -> None:
     for old, new in (
         ('protocol = "redis"', 'protocol = "mysql"'),
-        ('protocol = "redis"', 'protocol = "http"'),
         ('storage = "redis"', 'storage = "local"'),
         (SERVERS, f'{SERVERS}, "----", {SERVERS}'),
     ):

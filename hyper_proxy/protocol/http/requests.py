@@ -1,0 +1,147 @@
+"""Bytes to requests: httptools (llhttp) finds the parts, the limits of the instance bound them."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+import httptools
+
+from hyper_proxy.config.model import Limits
+from hyper_proxy.protocol.http.refusal import Refusal
+
+MAX_HEADERS = 100
+GZIP = 16 + zlib.MAX_WBITS
+ENCODINGS = {"gzip": GZIP, "x-gzip": GZIP, "deflate": zlib.MAX_WBITS}
+
+
+@dataclass(slots=True)
+class Request:
+    """One request. `path` is decoded, without the query; header names are in lower case."""
+
+    method: str = ""
+    path: bytes = b""
+    query: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    keep_alive: bool = True
+
+    def header(self, name: str) -> str:
+        """The value of a header, "" when it is not there."""
+        return self.headers.get(name, "")
+
+
+class Reader:
+    """The requests of one connection. Its methods on_... are llhttp's callbacks."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.parser = httptools.HttpRequestParser(self)
+        self.done: list[Request] = []
+        self.request = Request()
+        self.url = b""
+        self.size = 0  # of the head, then of the body
+        self.parts: list[bytes] = []
+        self.fault: Refusal | None = None
+        self.wants_continue = False
+        self.idle = True  # between two requests
+
+    def feed(self, data: bytes) -> list[Request]:
+        """The requests that these bytes complete. Raises Refusal; the requests before it are in `done`."""
+        self.done = []
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self.done.pop()  # the one that asks for it
+            raise Refusal(501, "no_upgrade", "no other protocol is served here", fatal=True) from None
+        except httptools.HttpParserCallbackError as error:
+            if self.fault is None:
+                raise
+            raise self.fault from error
+        except httptools.HttpParserError as error:
+            raise Refusal(400, "malformed", f"this is not HTTP: {error}", fatal=True) from None
+        return self.done
+
+    # --- callbacks
+
+    def on_message_begin(self) -> None:
+        self.request = Request()
+        self.url = b""
+        self.size = 0
+        self.parts = []
+        self.idle = False
+
+    def on_url(self, url: bytes) -> None:
+        self.url += url
+        self._grow(len(url), self.limits.max_line_bytes, Refusal(414, "url_too_long", self._says("max_line_bytes")))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        headers = self.request.headers
+        text = name.decode("latin-1").lower()
+        here = value.decode("latin-1")
+        headers[text] = f"{headers[text]}, {here}" if text in headers else here
+        fault = Refusal(431, "head_too_large", self._says("max_line_bytes"))
+        self._grow(len(name) + len(value) + 4, self.limits.max_line_bytes, fault)
+        if len(headers) > MAX_HEADERS:
+            self._refuse(Refusal(431, "head_too_large", f"there are more than {MAX_HEADERS} headers"))
+
+    def on_headers_complete(self) -> None:
+        request = self.request
+        request.method = self.parser.get_method().decode()
+        self.size = 0
+        length = request.header("content-length")
+        if length.isdigit():
+            self._grow(int(length), self.limits.max_value_bytes, self._too_large())
+            self.size = 0
+        self.wants_continue = request.header("expect").lower() == "100-continue"
+
+    def on_body(self, body: bytes) -> None:
+        self.parts.append(body)
+        self._grow(len(body), self.limits.max_value_bytes, self._too_large())
+
+    def on_message_complete(self) -> None:
+        request = self.request
+        path, _, query = self.url.partition(b"?")
+        request.path = unquote_to_bytes(path)
+        request.query = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
+        request.keep_alive = self.parser.should_keep_alive()
+        try:
+            request.body = self._decoded(b"".join(self.parts), request.header("content-encoding").lower())
+        except Refusal as fault:
+            self._refuse(fault)
+        self.wants_continue = False
+        self.idle = True
+        self.done.append(request)
+
+    def _decoded(self, body: bytes, encoding: str) -> bytes:
+        if encoding in ("", "identity"):
+            return body
+        if encoding not in ENCODINGS:
+            raise Refusal(415, "unknown_encoding", f"'{encoding}' is not known; gzip and deflate are", fatal=True)
+        unpack = zlib.decompressobj(ENCODINGS[encoding])
+        try:
+            plain = unpack.decompress(body, self.limits.max_value_bytes + 1)
+        except zlib.error as error:
+            raise Refusal(400, "bad_encoding", f"the body is no {encoding}: {error}", fatal=True) from None
+        if len(plain) > self.limits.max_value_bytes:
+            raise self._too_large()
+        if not unpack.eof:
+            raise Refusal(400, "bad_encoding", f"the body is no whole {encoding}", fatal=True)
+        return plain
+
+    def _too_large(self) -> Refusal:
+        return Refusal(413, "body_too_large", self._says("max_value_bytes"))
+
+    def _says(self, limit: str) -> str:
+        return f"more than limits.{limit} ({getattr(self.limits, limit)})"
+
+    def _grow(self, size: int, limit: int, fault: Refusal) -> None:
+        self.size += size
+        if self.size > limit:
+            self._refuse(fault)
+
+    def _refuse(self, fault: Refusal) -> None:
+        fault.fatal = True
+        self.fault = fault
+        raise fault

@@ -1,0 +1,86 @@
+"""Responses to bytes."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import dataclass
+from email.utils import formatdate
+from http import HTTPStatus
+from typing import Any
+
+from hyper_proxy.protocol.http.refusal import Refusal
+from hyper_proxy.protocol.http.requests import GZIP, Request
+
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+JSON = "application/json"
+RAW = "application/octet-stream"
+WORTH_PACKING = 512  # bytes; below it the head of the packing eats what it saves
+LEVEL = 1  # the fastest: a proxy is asked for speed
+NO_BODY = frozenset({204, 304})
+
+
+@dataclass(slots=True)
+class Response:
+    """`headers` besides those that every response has."""
+
+    status: int
+    body: bytes = b""
+    content_type: str = RAW
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def as_json(status: int, content: Any, headers: tuple[tuple[str, str], ...] = ()) -> Response:
+    """A response of plain data."""
+    return Response(status, json.dumps(content, ensure_ascii=False).encode() + b"\n", JSON, headers)
+
+
+def of_refusal(refusal: Refusal) -> Response:
+    """An error, always in the same form."""
+    content = {"error": {"code": refusal.code, "message": str(refusal)}}
+    return as_json(refusal.status, content, refusal.headers)
+
+
+def encode(response: Response, request: Request, *, close: bool) -> bytes:
+    """The bytes to send. close: the connection ends behind it."""
+    headers = [("Date", formatdate(usegmt=True)), *response.headers]
+    body = response.body
+    if response.status not in NO_BODY:
+        headers.append(("Content-Type", response.content_type))
+        packing = accepted(request.header("accept-encoding")) if len(body) >= WORTH_PACKING else ""
+        if packing:
+            body = pack(body, packing)
+            headers += [("Content-Encoding", packing), ("Vary", "Accept-Encoding")]
+        headers.append(("Content-Length", str(len(body))))
+    if close:
+        headers.append(("Connection", "close"))
+    phrase = HTTPStatus(response.status).phrase
+    head = f"HTTP/1.1 {response.status} {phrase}\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers)
+    silent = request.method == "HEAD" or response.status in NO_BODY
+    return head.encode("latin-1") + b"\r\n" + (b"" if silent else body)
+
+
+def accepted(text: str) -> str:
+    """The packing that a client takes: gzip, deflate or ""; one with a weight of 0 is refused (RFC 9110, 12.5.3)."""
+    weights: dict[str, float] = {}
+    for part in text.lower().split(","):
+        name, _, parameter = part.strip().partition(";")
+        weight = parameter.strip().removeprefix("q=") if parameter else "1"
+        try:
+            weights[name.strip()] = float(weight)
+        except ValueError:
+            weights[name.strip()] = 0.0
+    for name in ("gzip", "deflate"):
+        if weights.get(name, weights.get("*", 0.0)) > 0:
+            return name
+    return ""
+
+
+def pack(body: bytes, packing: str) -> bytes:
+    """The body as gzip or deflate (zlib's form, which RFC 9110 means by it)."""
+    packer = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP if packing == "gzip" else zlib.MAX_WBITS)
+    return packer.compress(body) + packer.flush()
+
+
+# For clients that come when the instance is full.
+FULL = encode(of_refusal(Refusal(503, "too_many_clients", "too many connections")), Request(), close=True)

@@ -1,0 +1,192 @@
+"""What can be done with keys: one function an operation, over a key-value storage. Each may block its greenlet."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+from hyper_proxy.protocol.http.refusal import Refusal
+from hyper_proxy.protocol.http.requests import Request
+from hyper_proxy.protocol.http.responses import JSON, Response, as_json
+from hyper_proxy.storage.keyvalue import REMOVE, Edit, Item, KeyValue, Put
+from hyper_proxy.storage.numbers import INT64_MAX, INT64_MIN
+
+TAG_BYTES = 12
+MAX_FLAGS = 0xFFFFFFFF
+
+
+def tag_of(item: Item) -> str:
+    """The entity tag: the same for the same value, whichever level it comes from."""
+    return f'"{blake2b(item.value + b"%d" % item.flags, digest_size=TAG_BYTES).hexdigest()}"'
+
+
+# ---- one key
+
+
+def get(kv: KeyValue, key: bytes, request: Request) -> Response:
+    """The value as it is; as JSON, with all that is known of it, for who asks for that."""
+    detailed = JSON in request.header("accept")
+    item = (kv.get_many if detailed else kv.read_many)([key])[0]
+    if item is None:
+        raise absent(key)
+    tag = tag_of(item)
+    headers = (("ETag", tag),)
+    if names_tag(request.header("if-none-match"), tag):
+        return Response(304, headers=headers)
+    if not detailed:
+        return Response(200, item.value, headers=headers)
+    ttl = None if item.expires_at is None else round(max(item.expires_at - time.time(), 0), 3)
+    facts = {"ttl": ttl, "flags": item.flags, "version": item.version}
+    return as_json(200, {"key": text_of(key), **value_of(item), **facts}, headers)
+
+
+def put(kv: KeyValue, key: bytes, request: Request) -> Response:
+    """Store the body. Says whether the key is new."""
+    entry = Put(request.body, flags_of(request), expiry_of(request))
+
+    def change(items: list[Item | None]) -> tuple[Sequence[Edit], bool]:
+        check_conditions(items[0], request)
+        return [entry], items[0] is not None
+
+    replaced, _ = kv.update([key], change)
+    tag = tag_of(Item(entry.value, entry.flags, None, 0))
+    return Response(204 if replaced else 201, headers=(("ETag", tag),))
+
+
+def delete(kv: KeyValue, key: bytes, request: Request) -> Response:
+    """Remove the key."""
+
+    def change(items: list[Item | None]) -> tuple[Sequence[Edit], bool]:
+        check_conditions(items[0], request)
+        return [REMOVE if items[0] else None], items[0] is not None
+
+    if not kv.update([key], change)[0]:
+        raise absent(key)
+    return Response(204)
+
+
+def post(kv: KeyValue, key: bytes, request: Request) -> Response:
+    """An operation that depends on what is there: {"op": "incr" | "append" | "expire", ...}."""
+    content = content_of(request)
+    operation = OPERATIONS.get(content.get("op", ""))
+    if operation is None:
+        raise Refusal(400, "bad_operation", f"op is one of {', '.join(OPERATIONS)}")
+    return operation(kv, key, content)
+
+
+def incr(kv: KeyValue, key: bytes, content: dict[str, Any]) -> Response:
+    """{"op": "incr", "by": 1}: an absent key counts as 0."""
+    by = content.get("by", 1)
+    if not isinstance(by, int) or isinstance(by, bool) or not INT64_MIN <= by <= INT64_MAX:
+        raise Refusal(400, "bad_operation", "by is an integer of 64 bits")
+    return as_json(200, {"value": kv.incr_signed(key, by)})
+
+
+def append(kv: KeyValue, key: bytes, content: dict[str, Any]) -> Response:
+    """{"op": "append", "value": "..."}: an absent key counts as empty."""
+    value = content.get("value")
+    if not isinstance(value, str):
+        raise Refusal(400, "bad_operation", "value is a string")
+    return as_json(200, {"length": kv.append(key, value.encode("utf-8", "surrogateescape"), create=True)})
+
+
+def expire(kv: KeyValue, key: bytes, content: dict[str, Any]) -> Response:
+    """{"op": "expire", "ttl": seconds, or null for never}."""
+    ttl = content.get("ttl")
+    if ttl is not None and (not isinstance(ttl, int | float) or isinstance(ttl, bool) or ttl <= 0):
+        raise Refusal(400, "bad_operation", "ttl is a number of seconds above 0, or null")
+    if kv.expire_many([key], None if ttl is None else time.time() + ttl)[0] is None:
+        raise absent(key)
+    return as_json(200, {"ttl": ttl})
+
+
+OPERATIONS = {"incr": incr, "append": append, "expire": expire}
+
+
+# ---- several keys
+
+
+def mget(kv: KeyValue, request: Request, most: int) -> Response:
+    """{"keys": [...]} to {"values": {key: {"value": ...} or null}}."""
+    keys = content_of(request).get("keys")
+    if not isinstance(keys, list) or not all(isinstance(key, str) and key for key in keys):
+        raise Refusal(400, "bad_keys", "keys is a list of strings")
+    if len(keys) > most:
+        raise Refusal(400, "too_many_keys", f"more than limits.max_arguments ({most})")
+    items = kv.read_many([key.encode("utf-8", "surrogatepass") for key in keys])
+    values = {key: value_of(item) if item else None for key, item in zip(keys, items, strict=True)}
+    return as_json(200, {"values": values})
+
+
+# ---- pieces
+
+
+def absent(key: bytes) -> Refusal:
+    """There is no such key."""
+    return Refusal(404, "no_such_key", f"there is no key {text_of(key)!r}")
+
+
+def text_of(data: bytes) -> str:
+    """As text; what is no UTF-8 is escaped."""
+    return data.decode("utf-8", "backslashreplace")
+
+
+def value_of(item: Item) -> dict[str, str]:
+    """A value in JSON: as text where it is UTF-8, else in base64."""
+    try:
+        return {"value": item.value.decode("utf-8")}
+    except UnicodeDecodeError:
+        return {"value_base64": base64.b64encode(item.value).decode()}
+
+
+def content_of(request: Request) -> dict[str, Any]:
+    """The body, an object of JSON. The type is asked for: a web page of others can't send it without being asked."""
+    if request.header("content-type").partition(";")[0].strip().lower() != JSON:
+        raise Refusal(415, "not_json", f"the body must be {JSON}, and Content-Type must say so")
+    try:
+        content = json.loads(request.body)
+    except (ValueError, RecursionError) as error:
+        raise Refusal(400, "not_json", f"the body is no JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise Refusal(400, "not_json", "the body is no object of JSON")
+    return content
+
+
+def flags_of(request: Request) -> int:
+    """?flags=N: memcache's number of 32 bits."""
+    text = request.query.get("flags", "0")
+    if not text.isascii() or not text.isdigit() or int(text) > MAX_FLAGS:
+        raise Refusal(400, "bad_flags", f"flags is a number up to {MAX_FLAGS}")
+    return int(text)
+
+
+def expiry_of(request: Request) -> float | None:
+    """?ttl=SECONDS, fractions allowed."""
+    text = request.query.get("ttl")
+    if text is None:
+        return None
+    try:
+        ttl = float(text)
+    except ValueError:
+        ttl = 0.0
+    if not 0 < ttl < INT64_MAX:
+        raise Refusal(400, "bad_ttl", "ttl is a number of seconds above 0")
+    return time.time() + ttl
+
+
+def names_tag(text: str, tag: str) -> bool:
+    """Is the tag in this list of If-Match or If-None-Match? A weak one counts as strong (RFC 9110, 8.8.3.2)."""
+    return text.strip() == "*" or tag in [one.strip().removeprefix("W/") for one in text.split(",")]
+
+
+def check_conditions(item: Item | None, request: Request) -> None:
+    """If-Match and If-None-Match before a write; raises Refusal."""
+    wanted, unwanted = request.header("if-match"), request.header("if-none-match")
+    if wanted and (item is None or not names_tag(wanted, tag_of(item))):
+        raise Refusal(412, "precondition_failed", "If-Match names another value than is there")
+    if unwanted and item is not None and names_tag(unwanted, tag_of(item)):
+        raise Refusal(412, "precondition_failed", "If-None-Match names the value that is there")

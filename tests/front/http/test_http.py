@@ -1,0 +1,295 @@
+"""The HTTP front through a whole fleet, asked as its clients ask it: http.client, curl, and raw bytes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from tests.kit.fleet import Fleet
+from tests.kit.ports import free_port
+from tests.protocol.raw import Raw
+
+CONFIG = """[proxy]
+workers = 2
+drain_timeout_s = 1
+[[instance]]
+name = "web"
+protocol = "http"
+listen = ["127.0.0.1:{http}"]
+  [instance.limits]
+  max_value_bytes = 100000
+  max_line_bytes = 4000
+  max_key_bytes = 100
+  [[instance.level]]
+  storage = "sqlite"
+  servers = ["keys.db"]
+[[instance]]
+name = "user"
+protocol = "redis"
+listen = ["127.0.0.1:{redis}"]
+  [[instance.level]]
+  storage = "sqlite"
+  servers = ["keys.db"]
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One response, whole."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body as data."""
+        assert self.headers["content-type"] == "application/json"
+        return json.loads(self.body)
+
+    @property
+    def code(self) -> str:
+        """The code of an error."""
+        return str(self.json["error"]["code"])
+
+
+class Web:
+    """A fleet and one connection to its HTTP instance that stays open; a redis client of the same keys."""
+
+    def __init__(self, stack: ExitStack, folder: Path) -> None:
+        self.port, redis_port = free_port(), free_port()
+        self.fleet = stack.enter_context(Fleet(CONFIG.format(http=self.port, redis=redis_port), folder))
+        self.redis = stack.enter_context(redis.Redis(port=redis_port))
+        self.connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
+        stack.callback(self.connection.close)
+
+    def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Answer:
+        """One request; names of headers are written with _."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.connection.request(method, path, body, named)
+        return read(self.connection.getresponse())
+
+    def post(self, path: str, **content: object) -> Answer:
+        """A request of JSON."""
+        return self.ask("POST", path, json.dumps(content).encode(), content_type="application/json")
+
+
+def read(response: HTTPResponse) -> Answer:
+    """All of it."""
+    return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, response.read())
+
+
+@pytest.fixture(scope="module")
+def _web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
+    with ExitStack() as stack:
+        yield Web(stack, tmp_path_factory.mktemp("web"))
+
+
+@pytest.fixture
+def web(_web: Web) -> Web:
+    """Without keys."""
+    for key in _web.redis.scan_iter():
+        _web.redis.delete(key)
+    return _web
+
+
+def test_a_value_goes_in_and_comes_out(web: Web) -> None:
+    assert web.ask("GET", "/v1/web/a").code == "no_such_key"
+    stored = web.ask("PUT", "/v1/web/a", b"\x00\xff value")
+    assert (stored.status, stored.body) == (201, b"")
+    found = web.ask("GET", "/v1/web/a")
+    assert (found.status, found.body) == (200, b"\x00\xff value")
+    assert found.headers["etag"] == stored.headers["etag"]
+    assert found.headers["content-type"] == "application/octet-stream"
+    assert web.ask("PUT", "/v1/web/a", b"other").status == 204
+    assert web.redis.get("a") == b"other"
+    assert web.ask("DELETE", "/v1/web/a").status == 204
+    assert web.ask("DELETE", "/v1/web/a").status == 404
+    assert web.redis.exists("a") == 0
+
+
+def test_any_bytes_can_be_a_key(web: Web) -> None:
+    keys = {"%00%ff": b"\x00\xff", "a/b": b"a/b", "a%2Fb": b"a/b", "a+b%20c": b"a+b c", "%C3%A9": "é".encode()}
+    for path, key in keys.items():
+        web.ask("PUT", f"/v1/web/{path}", path.encode())
+        assert web.redis.get(key) == path.encode()
+        assert web.ask("GET", f"/v1/web/{path}").body == path.encode()
+
+
+def test_a_value_as_json(web: Web) -> None:
+    web.ask("PUT", "/v1/web/text?ttl=100&flags=7", "grüße".encode())
+    web.redis.set("bytes", b"\xff")
+    text = web.ask("GET", "/v1/web/text", accept="application/json").json
+    assert (text["key"], text["value"], text["flags"]) == ("text", "grüße", 7)
+    assert 90 < text["ttl"] <= 100 and text["version"] > 0
+    assert web.ask("GET", "/v1/web/bytes", accept="application/json").json["value_base64"] == "/w=="
+    assert web.redis.ttl("text") > 90
+
+
+def test_conditions(web: Web) -> None:
+    assert web.ask("PUT", "/v1/web/a", b"1", if_match="*").status == 412
+    assert web.ask("PUT", "/v1/web/a", b"1", if_none_match="*").status == 201
+    assert web.ask("PUT", "/v1/web/a", b"2", if_none_match="*").code == "precondition_failed"
+    tag = web.ask("GET", "/v1/web/a").headers["etag"]
+    same = web.ask("GET", "/v1/web/a", if_none_match=f'"x", W/{tag}')
+    assert (same.status, same.body, same.headers["etag"]) == (304, b"", tag)
+    assert web.ask("PUT", "/v1/web/a", b"2", if_match=tag).status == 204
+    assert web.ask("PUT", "/v1/web/a", b"3", if_match=tag).status == 412
+    assert web.ask("DELETE", "/v1/web/a", if_match=tag).status == 412
+    assert web.redis.get("a") == b"2"
+
+
+def test_operations(web: Web) -> None:
+    assert web.post("/v1/web/n", op="incr").json == {"value": 1}
+    assert web.post("/v1/web/n", op="incr", by=-5).json == {"value": -4}
+    assert web.post("/v1/web/t", op="append", value="ab").json == {"length": 2}
+    assert web.post("/v1/web/t", op="incr").code == "not_a_number"
+    assert web.post("/v1/web/t", op="expire", ttl=50).json == {"ttl": 50}
+    assert 0 < web.redis.ttl("t") <= 50
+    assert web.post("/v1/web/nothing", op="expire", ttl=50).status == 404
+    for content in ({}, {"op": "x"}, {"op": "incr", "by": "1"}, {"op": "append"}, {"op": "expire", "ttl": -1}):
+        assert (web.post("/v1/web/t", **content).status, content) == (400, content)
+
+
+def test_several_keys_at_once(web: Web) -> None:
+    web.redis.mset({"a": "1", "b": b"\xff"})
+    answer = web.post("/v1/web/_mget", keys=["b", "nothing", "a", "a"])
+    assert answer.json == {"values": {"b": {"value_base64": "/w=="}, "nothing": None, "a": {"value": "1"}}}
+    assert web.post("/v1/web/_mget", keys=[1]).code == "bad_keys"
+    assert web.ask("GET", "/v1/web/_mget").headers["allow"] == "POST"
+    assert web.ask("POST", "/v1/web/_mget", b'{"keys": []}').code == "not_json"  # as a form of another page would
+
+
+@pytest.mark.parametrize("packing", ["gzip", "deflate"])
+def test_packing_both_ways(web: Web, packing: str) -> None:
+    value = b"value " * 2000
+    packed = gzip.compress(value) if packing == "gzip" else zlib.compress(value)
+    assert web.ask("PUT", "/v1/web/a", packed, content_encoding=packing).status == 201
+    assert web.redis.get("a") == value
+    found = web.ask("GET", "/v1/web/a", accept_encoding=f"br, {packing};q=0.5")
+    assert found.headers["content-encoding"] == packing
+    assert (gzip.decompress if packing == "gzip" else zlib.decompress)(found.body) == value
+    assert "content-encoding" not in web.ask("GET", "/v1/web/a", accept_encoding=f"{packing};q=0").headers
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "code"),
+    [
+        (b"NONSENSE\r\n\r\n", 400, "malformed"),
+        (b"GET /" + b"x" * 5000 + b" HTTP/1.1\r\n\r\n", 414, "url_too_long"),
+        (b"GET / HTTP/1.1\r\nA: " + b"x" * 5000 + b"\r\n\r\n", 431, "head_too_large"),
+        (b"GET / HTTP/1.1\r\n" + b"".join(b"A%d: x\r\n" % n for n in range(200)) + b"\r\n", 431, "head_too_large"),
+        (b"PUT /v1/web/a HTTP/1.1\r\nContent-Length: 100001\r\n\r\n", 413, "body_too_large"),
+        (b"PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n186A1\r\n" + b"x" * 100001, 413, "body_too_large"),
+        (b"PUT /v1/web/a HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "malformed"),
+        (b"PUT /v1/web/a HTTP/1.1\r\nContent-Length: 1\r\nContent-Encoding: br\r\n\r\nx", 415, "unknown_encoding"),
+        (b"PUT /v1/web/a HTTP/1.1\r\nContent-Length: 1\r\nContent-Encoding: gzip\r\n\r\nx", 400, "bad_encoding"),
+        (b"CONNECT x:1 HTTP/1.1\r\n\r\n", 501, "no_upgrade"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_cannot_be_read_is_answered_and_ends_the_connection(
+    web: Web, request_: bytes, status: int, code: str
+) -> None:
+    raw = Raw(web.port)
+    raw.sock.sendall(b"GET /v1/web/before HTTP/1.1\r\n\r\n" + request_)
+    replies = raw.file.read()
+    raw.close()
+    first, _, second = replies.partition(b"HTTP/1.1 404")[2].partition(b"HTTP/1.1 ")
+    assert b"no_such_key" in first
+    assert second.startswith(b"%d " % status) and b"Connection: close" in second
+    assert json.loads(second.partition(b"\r\n\r\n")[2])["error"]["code"] == code
+
+
+def test_a_bomb_of_zeros_is_not_unpacked(web: Web) -> None:
+    bomb = gzip.compress(b"\0" * 50_000_000)
+    assert web.ask("PUT", "/v1/web/a", bomb, content_encoding="gzip").code == "body_too_large"
+
+
+def test_what_is_asked_wrongly_leaves_the_connection_open(web: Web) -> None:
+    sock = None
+    for method, path, status in (
+        ("GET", "/", 404), ("GET", "/v1/other/a", 404), ("GET", "/v1/web/", 404), ("PATCH", "/v1/web/a", 405),
+        ("GET", "/v1/web/" + "k" * 101, 400), ("PUT", "/v1/web/a?ttl=0", 400), ("PUT", "/v1/web/a?ttl=x", 400),
+        ("PUT", "/v1/web/a?flags=-1", 400),
+    ):  # fmt: skip
+        answer = web.ask(method, path)
+        assert (answer.status, path) == (status, path)
+        assert answer.json["error"]["message"]
+        sock = sock or web.connection.sock
+        assert web.connection.sock is sock
+
+
+def test_requests_behind_each_other_are_answered_in_order(web: Web) -> None:
+    raw = Raw(web.port)
+    raw.sock.sendall(b"".join(b"PUT /v1/web/k%d HTTP/1.1\r\nContent-Length: 1\r\n\r\n%d" % (n, n) for n in range(9)))
+    raw.sock.sendall(b"".join(b"GET /v1/web/k%d HTTP/1.1\r\n\r\n" % n for n in range(9)) + b"GET / HTTP/1.0\r\n\r\n")
+    replies = raw.file.read().split(b"HTTP/1.1 ")[1:]
+    raw.close()
+    assert [reply[:3] for reply in replies] == [b"201"] * 9 + [b"200"] * 9 + [b"404"]
+    assert [reply.partition(b"\r\n\r\n")[2] for reply in replies[9:18]] == [b"%d" % n for n in range(9)]
+
+
+def test_a_client_that_waits_for_leave_to_send_gets_it(web: Web) -> None:
+    raw = Raw(web.port)
+    raw.sock.sendall(b"PUT /v1/web/a HTTP/1.1\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+    assert raw.file.readline() + raw.file.readline() == b"HTTP/1.1 100 Continue\r\n\r\n"
+    raw.sock.sendall(b"abc")
+    assert raw.file.readline().startswith(b"HTTP/1.1 201 ")
+    raw.close()
+
+
+def test_curl_and_head(web: Web) -> None:
+    url = f"http://127.0.0.1:{web.port}/v1/web/curl"
+    done = subprocess.run(["curl", "-sS", "-T", "-", url], input=b"by curl", check=True, capture_output=True)
+    assert done.stdout == b""
+    assert subprocess.run(["curl", "-sS", url], check=True, capture_output=True).stdout == b"by curl"
+    head = web.ask("HEAD", "/v1/web/curl")
+    assert (head.status, head.headers["content-length"], head.body) == (200, "7", b"")
+
+
+def test_the_description_names_every_path_and_method(web: Web) -> None:
+    described = web.ask("GET", "/v1/openapi.json").json
+    assert described["openapi"].startswith("3.1")
+    assert set(described["paths"]) == {"/v1/web/_mget", "/v1/web/{key}"}
+    assert set(described["paths"]["/v1/web/{key}"]) == {"parameters", "get", "head", "put", "post", "delete"}
+
+
+def test_requests_are_counted_by_class(web: Web) -> None:
+    before = web.fleet.stats()["instances"]["web"]["requests"]
+    web.ask("GET", "/v1/web/a")
+    web.ask("PUT", "/v1/web/a", b"1")
+    web.post("/v1/web/a", op="incr")
+    after = web.fleet.stats()["instances"]["web"]["requests"]
+    assert {klass: after[klass] - before[klass] for klass in after} == {
+        "read": 1, "idempotent": 1, "write": 1, "admin": 0,
+    }  # fmt: skip
+
+
+def test_explain_knows_its_requests(web: Web) -> None:
+    command = [sys.executable, "-m", "hyper_proxy.cli.main", "explain", "-c", str(web.fleet.file), "--json", "web"]
+    said = json.loads(subprocess.run([*command, "GET", "a"], capture_output=True, text=True, check=True).stdout)
+    assert (said["protocol"], said["command"]["class"]) == ("http", "read")
+    assert [level["storage"] for level in said["keys"][0]["levels"]] == ["sqlite"]
+    refused = subprocess.run([*command, "FETCH", "a"], capture_output=True, text=True, check=False)
+    assert refused.returncode != 0 and "none of GET" in refused.stderr
+
+
+def test_a_drain_breaks_no_response(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        web = Web(stack, tmp_path)
+        web.ask("PUT", "/v1/web/a", b"1")
+        assert web.fleet.stop() == 0
+        assert web.connection.sock.recv(100) == b""
