@@ -20,6 +20,7 @@ from pymysql.err import MySQLError
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.conn_pool.sql_error import DEADLOCK, DUPLICATE, KINDS, LOCK_WAIT, STATEMENT_TIMES, SqlError, describe
 from hyper_proxy.conn_pool.sql_wire import Wire
+from hyper_proxy.stats.classes import WRITE
 
 if TYPE_CHECKING:
     from hyper_proxy.conn_pool.sql_node import SqlNode
@@ -89,8 +90,11 @@ class SqlConnection:
 
     # ---- statements
 
-    def execute(self, sql: str, parameters: Sequence[Parameter] = ()) -> list[Row]:
-        """The rows of a statement, %s for each parameter. Raises SqlError; `affected` then means nothing."""
+    def execute(self, sql: str, parameters: Sequence[Parameter] = (), klass: int = WRITE) -> list[Row]:
+        """The rows of a statement, %s for each parameter. Raises SqlError; `affected` then means nothing.
+
+        klass: of hyper_proxy.stats.classes, under which it is counted.
+        """
         cursor = self._driver.cursor()
         text: Any = cursor.mogrify(sql, tuple(parameters)).encode()
         if len(text) > self.max_bytes:
@@ -100,6 +104,7 @@ class SqlConnection:
         self.wire.deadline = began + self.node.read_s
         self._asking = True
         self.node.pool.sent += 1
+        self.node.pool.by_class[klass] += 1
         try:
             self.affected = cursor.execute(text)
             rows: Any = cursor.fetchall()

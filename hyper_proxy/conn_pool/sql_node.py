@@ -25,6 +25,7 @@ from hyper_proxy.conn_pool.replies import ReplyParser
 from hyper_proxy.conn_pool.sql_connection import SqlConnection
 from hyper_proxy.conn_pool.sql_error import SqlError
 from hyper_proxy.conn_pool.sql_wire import Wire
+from hyper_proxy.stats.classes import CLASSES
 
 IDLE_S = 60.0  # a connection that nobody has needed for so long is closed
 
@@ -82,6 +83,7 @@ class Pool:
         self.node = node
         self.size = size
         self.sent = 0
+        self.by_class = [0] * len(CLASSES)
         self.idle: list[SqlConnection] = []  # the last one used is the last
         self.lent: set[SqlConnection] = set()
         self.dialling = 0
@@ -102,6 +104,15 @@ class Pool:
             self._give_back(connection)
 
     # ---- figures, as of a lane
+
+    @property
+    def flights(self) -> Pool:
+        """What counts by class."""
+        return self
+
+    def counts(self) -> list[int]:
+        """Statements by class."""
+        return list(self.by_class)
 
     @property
     def bytes_in(self) -> int:

@@ -24,6 +24,7 @@ from hyper_proxy.config.model import Level
 from hyper_proxy.conn_pool.sql_connection import Parameter, Row, SqlConnection, is_lost
 from hyper_proxy.conn_pool.sql_error import DEADLOCK, DUPLICATE, SqlError
 from hyper_proxy.conn_pool.sql_node import SqlNode
+from hyper_proxy.stats.classes import READ
 from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Put, Remove
 from hyper_proxy.storage.sql_shape import Shape, shape_of
 from hyper_proxy.storage.sql_text import marks, texts_of
@@ -81,21 +82,21 @@ class MysqlShard(KeyValue):
             for batch in _batches(dict.fromkeys(keys)):
                 wanted = [shape.key.encode(key) for key in batch]
                 text = self._texts.read.format(keys=marks(len(wanted)))
-                for row in connection.execute(text, [*wanted, *self._where, *self._now()]):
+                for row in connection.execute(text, [*wanted, *self._where, *self._now()], READ):
                     found[shape.key.decode(row[0] or b"")] = self._stored(shape, row, 0).item
         return found
 
     def count(self) -> int:
         with self.reader.pool.connection() as connection:
             shape_of(connection, self.level)
-            return int(connection.execute(self._texts.count, [*self._where, *self._now()])[0][0] or 0)
+            return int(connection.execute(self._texts.count, [*self._where, *self._now()], READ)[0][0] or 0)
 
     def scan(self, cursor: int, limit: int) -> tuple[int, list[bytes]]:
         if not self.table.id:
             raise ClientError(f"table {self.table.label} has no integer column to walk its keys by (table.id)")
         with self.reader.pool.connection() as connection:
             shape = shape_of(connection, self.level)
-            rows = connection.execute(self._texts.scan, [cursor, *self._where, *self._now(), limit])
+            rows = connection.execute(self._texts.scan, [cursor, *self._where, *self._now(), limit], READ)
         following = int(rows[-1][0] or 0) if len(rows) == limit else 0
         return following, [shape.key.decode(row[1] or b"") for row in rows]
 

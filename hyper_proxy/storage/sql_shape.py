@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from hyper_proxy.config.model import Level, Table
 from hyper_proxy.conn_pool.sql_connection import SqlConnection
+from hyper_proxy.stats.classes import ADMIN
 from hyper_proxy.storage.numbers import INT64_MAX
 from hyper_proxy.storage.sql_columns import Codec, Column, Misfit, Times, check_number, key_codec, times, value_codec
 
@@ -54,7 +55,7 @@ def shape_of(connection: SqlConnection, level: Level) -> Shape:
 def _examine(connection: SqlConnection, table: Table, where: tuple[tuple[str, str | int], ...]) -> Shape:
     name = (table.schema or None, table.name)
     columns = {}
-    for row in connection.execute(COLUMNS, name):
+    for row in connection.execute(COLUMNS, name, ADMIN):
         text, kind, full, collation, nullable = (str(field or b"", "utf-8") for field in row)
         columns[text.lower()] = Column(text, kind.lower(), full.lower(), collation.lower(), nullable == "YES")
     if not columns:
@@ -75,7 +76,7 @@ def _examine(connection: SqlConnection, table: Table, where: tuple[tuple[str, st
         if column(fixed).is_integer is not isinstance(value, int):
             raise Misfit(f"{column(fixed).label} is not of the type of the value that `where` gives it")
     indexes: dict[str, list[str]] = {}
-    for index, part, prefix in connection.execute(UNIQUE, name):
+    for index, part, prefix in connection.execute(UNIQUE, name, ADMIN):
         # A prefix is unique itself, and no column: two keys may begin alike.
         text = str(part or b"", "utf-8").lower() + ("" if prefix is None else " (prefix)")
         indexes.setdefault(str(index or b"", "utf-8"), []).append(text)

@@ -288,6 +288,36 @@ def test_a_server_that_may_not_be_written_is_read(start_front: StartFront, own: 
     assert front.node()["errors"] == {"unwritable": 1}
 
 
+def test_operators_take_a_reader_or_writer_out_of_service(start_front: StartFront, pair: list[MariaDb]) -> None:
+    reader, writer = pair[1], pair[0]
+    front = start_front([reader], [writer], settings=QUICK.replace("400", "8000"))
+    client = front.redis()
+    client.set("a", 1)
+    client.get("a")
+
+    def order(node: str, state: str) -> None:
+        assert front.fleet.post("/node", {"instance": "user", "node": node, "state": state})[0] == 200
+
+    order("wa", "drain")
+    assert "drained by an operator" in fault(lambda: client.set("a", 2))
+    assert client.get("a") is None, "reading goes on"
+    wait_for(lambda: front.node("wa")["connections"] == 0, "idle connections are closed")
+    order("wa", "ready")
+    assert client.incr("a") == 2
+    with row_locked(writer, "a"):
+        said: list[str] = []
+        stuck = threading.Thread(target=lambda: said.append(fault(lambda: front.redis().incr("a"), 10)))
+        stuck.start()
+        wait_for(lambda: waiting(writer), "the write waits for the lock")
+        order("wa", "maintenance")
+        stuck.join(2)
+        assert not stuck.is_alive(), "what is under way is cut"
+        assert "node 'wa (" in said[0]
+    order("wa", "ready")
+    wait_for(lambda: serves(lambda: client.incr("a")), "it serves again")
+    assert front.node("wa")["requests"] > 0
+
+
 def test_the_fleet_starts_though_a_server_is_away(start_front: StartFront, pair: list[MariaDb]) -> None:
     front = start_front(pair, settings=QUICK)
     assert front.fleet.stop() == 0

@@ -144,6 +144,7 @@ def test_statistics_of_a_node(start_front: StartFront, mariadb: MariaDb) -> None
     node = wait_for(lambda: (now := front.node())["requests"] == before["requests"] + 10 and now, "it is counted")
     assert node["latency_us"]["count"] == before["latency_us"]["count"] + 10
     assert (node["connections"], node["connects"], node["in_flight"], node["errors"]) == (1, 1, 0, {})
+    assert node["by_class"]["read"] == before["by_class"]["read"] + 10
     assert node["bytes_in"] > before["bytes_in"]
     assert node["bytes_out"] > before["bytes_out"]
 
