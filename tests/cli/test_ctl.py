@@ -5,9 +5,10 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,10 @@ import redis
 from hyper_proxy import __version__
 from hyper_proxy.cli import ctl_show
 from hyper_proxy.cli.ctl_orders import ORDERS
+from hyper_proxy.common.keyname import digest
 from tests.kit.fleet import ROOT, Fleet
 from tests.kit.ports import free_port
-from tests.kit.servers import Running
+from tests.kit.servers import Running, redis_server
 from tests.kit.wait import wait_for
 
 CTL = [sys.executable, "-m", "hyper_proxy.cli.main", "ctl"]
@@ -233,3 +235,29 @@ def test_a_slow_request_is_one_line_with_the_phases_of_its_time() -> None:
     assert (shown["total"], shown["storage"], shown["write"]) == ("251.5", "251.4", "0.0")
     assert (shown["at"], shown["node"], shown["error"]) == ("1970-01-01T00:00:00Z", "a", "-")
     assert ctl_show.slowlog({"slowlog": []}) == "no request was slow"
+
+
+def test_slow_requests_and_hot_keys_of_a_fleet_are_shown(
+    own: Callable[[Running], Running], redis_nodes: list[Running], tmp_path: Path
+) -> None:
+    slow = own(redis_server())
+    operated = Operated([slow], tmp_path, "[log]\nslow_ms = 100\n")
+    try:
+        with redis.Redis(port=operated.port, protocol=2) as client:
+            for _ in range(2000):
+                client.get("hot")
+        with socket.create_connection(("127.0.0.1", operated.port), timeout=10) as sock:
+            sock.sendall(b"GET warm\r\n")
+            assert sock.recv(100) == b"$-1\r\n"
+            slow.freeze()
+            sock.sendall(b"GET late\r\n")
+            assert b"no answer within 200 ms" in sock.recv(200)
+            slow.thaw()
+        (entry,) = json.loads(operated.ctl("--json", "--limit", "1", "show", "slowlog"))["slowlog"]
+        assert (entry["command"], entry["key"]) == ("get", digest(b"late"))
+        _, line = operated.ctl("--limit", "1", "show", "slowlog").splitlines()
+        assert line.split()[1:4] == ["shop", "get", digest(b"late")]
+        assert f"{entry['total_us'] / 1000:.1f}" in line.split()
+        assert digest(b"hot") in operated.ctl("show", "hotkeys")
+    finally:
+        operated.fleet.stop()
