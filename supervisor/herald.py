@@ -82,6 +82,11 @@ class Herald:
             return f"{self._stopper.mode}: {len(self._fleet.live())} workers left"
         state = "serving" if ready == len(slots) else "degraded" if self._ready else "starting"
         parts = [f"{state}: {ready} of {len(slots)} workers ready", f"generation {self._current.generation}"]
+        overrides = self._current.overrides
+        if overrides.drained is not None:
+            parts.append(f"out of rotation by order of {overrides.drained.who}")
+        if overrides.nodes:
+            parts.append(f"servers out of service by order: {len(overrides.nodes)}")
         if not self._reloader.last.ok:
             reason, _, _ = self._reloader.last.error.partition("\n")
             parts.append(f"the last reload was REFUSED: {reason}")

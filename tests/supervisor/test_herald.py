@@ -104,6 +104,19 @@ def test_a_dead_worker_is_a_degraded_fleet_until_its_successor_serves(start: Sta
     assert manager.until("STATUS=serving")[-1].news == []
 
 
+def test_what_operators_have_ordered_is_in_the_status(start: Start, manager: Manager) -> None:
+    fleet = start(workers=1)
+    manager.until("READY=1")
+    wait_for(fleet.is_ready, "the sidecar is there")
+    usual = "serving: 1 of 1 workers ready, generation 1"
+    assert fleet.post("/drain", {})[0] == 200
+    assert manager.hear().status.startswith(f"{usual}, out of rotation by order of 127.0.0.1")
+    assert fleet.post("/node", {"instance": "a", "node": "a", "state": "drain"})[0] == 200
+    assert manager.hear().status.endswith(", servers out of service by order: 1")
+    assert fleet.post("/overrides/clear", {})[0] == 200
+    assert manager.hear().status == usual
+
+
 def test_a_reload_of_a_stopping_fleet_says_nothing(start: Start, manager: Manager, tmp_path: Path) -> None:
     fleet = start(workers=1, drain=60)
     manager.until("READY=1")
