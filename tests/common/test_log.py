@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import select
 from collections.abc import Iterator
 from pathlib import Path
@@ -136,6 +137,22 @@ def test_a_line_that_a_pipe_took_in_part_is_ended_before_the_next(fifo: tuple[Pa
     assert 0 < len(taken) < len(long)
     assert file.write_at_once(b"next\n")
     assert os.read(reader, 1_000_000) == b"\nnext\n"
+    file.close()
+
+
+def test_a_disk_that_fills_up_in_a_line_leaves_the_next_one_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    file = LogFile(str(path))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        written = [file.write(b"123456\n") for _ in range(3)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert written == [True, False, False]
+    assert file.write(b"next\n")
+    assert file.write(b"last\n")
+    assert path.read_text() == "123456\n123\nnext\nlast\n"
     file.close()
 
 
