@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hyper_proxy import __version__
+from hyper_proxy.protocol.http.values import MAX_FLAGS, MAX_TTL_S
+from hyper_proxy.storage.numbers import INT64_MAX, INT64_MIN
 
 ERROR = {"$ref": "#/components/responses/Error"}
 VALUES: dict[str, Any] = {
@@ -45,21 +47,22 @@ def _responses(**known: dict[str, Any]) -> dict[str, Any]:
 
 def _key_operations() -> dict[str, Any]:
     operations: dict[str, dict[str, Any]] = {
-        "incr": {"by": {"type": "integer", "default": 1}},
+        "incr": {"by": {"type": "integer", "default": 1, "minimum": INT64_MIN, "maximum": INT64_MAX}},
         "append": {"value": {"type": "string"}},
-        "expire": {"ttl": {"type": ["number", "null"], "exclusiveMinimum": 0}},
+        "expire": {"ttl": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": MAX_TTL_S}},
     }
     bodies = [
-        {"type": "object", "required": ["op"], "properties": {"op": {"const": name}, **properties}}
+        {"type": "object", "required": ["op", *(["value"] if name == "append" else [])],
+         "properties": {"op": {"const": name}, **properties}}
         for name, properties in operations.items()
-    ]
+    ]  # fmt: skip
     key = {"name": "key", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1},
            "description": "percent-encoded; any bytes"}  # fmt: skip
     found = {"description": "the value", "headers": TAG, "content": RAW | _json(DETAILS)}
     same = {"description": "If-None-Match names what is there", "headers": TAG}
     failed = {"description": "a condition does not hold", "content": _json({"$ref": "#/components/schemas/Error"})}
-    ttl = _query("ttl", {"type": "number", "exclusiveMinimum": 0}, "seconds that the value stays")
-    flags = _query("flags", {"type": "integer", "minimum": 0, "maximum": 0xFFFFFFFF}, "memcache's flags")
+    ttl = _query("ttl", {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_TTL_S}, "seconds that the value stays")
+    flags = _query("flags", {"type": "integer", "minimum": 0, "maximum": MAX_FLAGS}, "memcache's flags")
     conditions = [_header("If-Match"), _header("If-None-Match")]
     stored = {"headers": TAG}
     return {

@@ -29,5 +29,5 @@ def refusal_of(error: HyperProxyError) -> Refusal:
     if isinstance(error, BackendError):
         return Refusal(BACKEND_STATUS.get(error.kind, 502), f"storage_{error.kind}", str(error))
     if isinstance(error, NotANumber | NumberOverflow):
-        return Refusal(422, "not_a_number", str(error))
+        return Refusal(409, "not_a_number", str(error))
     return Refusal(400, "bad_request", str(error))

@@ -41,7 +41,10 @@ class Reader:
         self.done: list[Request] = []
         self.request = Request()
         self.url = b""
-        self.size = 0  # of the head, then of the body
+        self.head_size = 0  # URL, headers and trailers
+        self.size = 0  # of the body
+        self.silent = 0  # bytes taken in a row in which the parser found nothing to tell: it may be keeping them
+        self.in_body = False
         self.parts: list[bytes] = []
         self.fault: Refusal | None = None
         self.wants_continue = False
@@ -50,6 +53,7 @@ class Reader:
     def feed(self, data: bytes) -> list[Request]:
         """The requests that these bytes complete. Raises Refusal; the requests before it are in `done`."""
         self.done = []
+        self.silent += len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -61,6 +65,8 @@ class Reader:
             raise self.fault from error
         except httptools.HttpParserError as error:
             raise Refusal(400, "malformed", f"this is not HTTP: {error}", fatal=True) from None
+        if self.silent > self.limits.max_line_bytes + len(data):  # a header, or a line of chunks, without end
+            raise self._head_too_large()
         return self.done
 
     # --- callbacks
@@ -68,37 +74,40 @@ class Reader:
     def on_message_begin(self) -> None:
         self.request = Request()
         self.url = b""
-        self.size = 0
+        self.head_size = self.size = self.silent = 0
+        self.in_body = False
         self.parts = []
         self.idle = False
 
     def on_url(self, url: bytes) -> None:
         self.url += url
-        self._grow(len(url), self.limits.max_line_bytes, Refusal(414, "url_too_long", self._says("max_line_bytes")))
+        self._grow_head(len(url), Refusal(414, "url_too_long", self._says("max_line_bytes"), fatal=True))
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        self._grow_head(len(name) + len(value) + 4, self._head_too_large())
+        if self.in_body:  # a trailer: none means anything here, and it must not pass for a header (RFC 9110, 6.5.1)
+            return
         headers = self.request.headers
         text = name.decode("latin-1").lower()
         here = value.decode("latin-1")
         headers[text] = f"{headers[text]}, {here}" if text in headers else here
-        fault = Refusal(431, "head_too_large", self._says("max_line_bytes"))
-        self._grow(len(name) + len(value) + 4, self.limits.max_line_bytes, fault)
         if len(headers) > MAX_HEADERS:
             self._refuse(Refusal(431, "head_too_large", f"there are more than {MAX_HEADERS} headers"))
 
     def on_headers_complete(self) -> None:
         request = self.request
         request.method = self.parser.get_method().decode()
-        self.size = 0
+        self.silent = 0
+        self.in_body = True
         length = request.header("content-length")
         if length.isdigit():
-            self._grow(int(length), self.limits.max_value_bytes, self._too_large())
+            self._grow_body(int(length))
             self.size = 0
         self.wants_continue = request.header("expect").lower() == "100-continue"
 
     def on_body(self, body: bytes) -> None:
         self.parts.append(body)
-        self._grow(len(body), self.limits.max_value_bytes, self._too_large())
+        self._grow_body(len(body))
 
     def on_message_complete(self) -> None:
         request = self.request
@@ -126,20 +135,30 @@ class Reader:
             raise Refusal(400, "bad_encoding", f"the body is no {encoding}: {error}", fatal=True) from None
         if len(plain) > self.limits.max_value_bytes:
             raise self._too_large()
-        if not unpack.eof:
-            raise Refusal(400, "bad_encoding", f"the body is no whole {encoding}", fatal=True)
+        if not unpack.eof or unpack.unused_data:  # several packed pieces in a row would be cut to the first
+            raise Refusal(400, "bad_encoding", f"the body is not one whole {encoding}", fatal=True)
         return plain
 
     def _too_large(self) -> Refusal:
         return Refusal(413, "body_too_large", self._says("max_value_bytes"))
 
+    def _head_too_large(self) -> Refusal:
+        return Refusal(431, "head_too_large", self._says("max_line_bytes"), fatal=True)
+
     def _says(self, limit: str) -> str:
         return f"more than limits.{limit} ({getattr(self.limits, limit)})"
 
-    def _grow(self, size: int, limit: int, fault: Refusal) -> None:
-        self.size += size
-        if self.size > limit:
+    def _grow_head(self, size: int, fault: Refusal) -> None:
+        self.silent = 0
+        self.head_size += size
+        if self.head_size > self.limits.max_line_bytes:
             self._refuse(fault)
+
+    def _grow_body(self, size: int) -> None:
+        self.silent = 0
+        self.size += size
+        if self.size > self.limits.max_value_bytes:
+            self._refuse(self._too_large())
 
     def _refuse(self, fault: Refusal) -> None:
         fault.fatal = True

@@ -17,6 +17,7 @@ from hyper_proxy.storage.numbers import INT64_MAX, INT64_MIN
 
 TAG_BYTES = 12
 MAX_FLAGS = 0xFFFFFFFF
+MAX_TTL_S = 10_000_000_000  # some 300 years: every storage can count so far
 
 
 def tag_of(item: Item) -> str:
@@ -72,15 +73,17 @@ def delete(kv: KeyValue, key: bytes, request: Request) -> Response:
 def post(kv: KeyValue, key: bytes, request: Request) -> Response:
     """An operation that depends on what is there: {"op": "incr" | "append" | "expire", ...}."""
     content = content_of(request)
-    operation = OPERATIONS.get(content.get("op", ""))
-    if operation is None:
+    name = content.get("op")
+    if not isinstance(name, str) or name not in OPERATIONS:
         raise Refusal(400, "bad_operation", f"op is one of {', '.join(OPERATIONS)}")
-    return operation(kv, key, content)
+    return OPERATIONS[name](kv, key, content)
 
 
 def incr(kv: KeyValue, key: bytes, content: dict[str, Any]) -> Response:
     """{"op": "incr", "by": 1}: an absent key counts as 0."""
     by = content.get("by", 1)
+    if isinstance(by, float) and by.is_integer():
+        by = int(by)  # JSON has one kind of number
     if not isinstance(by, int) or isinstance(by, bool) or not INT64_MIN <= by <= INT64_MAX:
         raise Refusal(400, "bad_operation", "by is an integer of 64 bits")
     return as_json(200, {"value": kv.incr_signed(key, by)})
@@ -97,8 +100,8 @@ def append(kv: KeyValue, key: bytes, content: dict[str, Any]) -> Response:
 def expire(kv: KeyValue, key: bytes, content: dict[str, Any]) -> Response:
     """{"op": "expire", "ttl": seconds, or null for never}."""
     ttl = content.get("ttl")
-    if ttl is not None and (not isinstance(ttl, int | float) or isinstance(ttl, bool) or ttl <= 0):
-        raise Refusal(400, "bad_operation", "ttl is a number of seconds above 0, or null")
+    if ttl is not None and (not isinstance(ttl, int | float) or isinstance(ttl, bool) or not 0 < ttl <= MAX_TTL_S):
+        raise Refusal(400, "bad_operation", f"ttl is a number of seconds, above 0 and at most {MAX_TTL_S}, or null")
     if kv.expire_many([key], None if ttl is None else time.time() + ttl)[0] is None:
         raise absent(key)
     return as_json(200, {"ttl": ttl})
@@ -173,8 +176,8 @@ def expiry_of(request: Request) -> float | None:
         ttl = float(text)
     except ValueError:
         ttl = 0.0
-    if not 0 < ttl < INT64_MAX:
-        raise Refusal(400, "bad_ttl", "ttl is a number of seconds above 0")
+    if not 0 < ttl <= MAX_TTL_S:
+        raise Refusal(400, "bad_ttl", f"ttl is a number of seconds, above 0 and at most {MAX_TTL_S}")
     return time.time() + ttl
 
 

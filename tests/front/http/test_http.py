@@ -44,6 +44,8 @@ listen = ["127.0.0.1:{redis}"]
   servers = ["keys.db"]
 """
 
+CHUNKED = b"PUT /v1/web/a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -159,7 +161,12 @@ def test_operations(web: Web) -> None:
     assert web.post("/v1/web/t", op="expire", ttl=50).json == {"ttl": 50}
     assert 0 < web.redis.ttl("t") <= 50
     assert web.post("/v1/web/nothing", op="expire", ttl=50).status == 404
-    for content in ({}, {"op": "x"}, {"op": "incr", "by": "1"}, {"op": "append"}, {"op": "expire", "ttl": -1}):
+    assert web.post("/v1/web/n", op="incr", by=2.0).json == {"value": -2}
+    wrong: list[dict[str, object]] = [
+        {}, {"op": "x"}, {"op": {}}, {"op": "expire", "ttl": 1e11}, {"op": "expire", "ttl": -1},
+        {"op": "incr", "by": "1"}, {"op": "incr", "by": 0.5}, {"op": "incr", "by": 2**63}, {"op": "append"},
+    ]  # fmt: skip
+    for content in wrong:
         assert (web.post("/v1/web/t", **content).status, content) == (400, content)
 
 
@@ -192,10 +199,13 @@ def test_packing_both_ways(web: Web, packing: str) -> None:
         (b"GET / HTTP/1.1\r\nA: " + b"x" * 5000 + b"\r\n\r\n", 431, "head_too_large"),
         (b"GET / HTTP/1.1\r\n" + b"".join(b"A%d: x\r\n" % n for n in range(200)) + b"\r\n", 431, "head_too_large"),
         (b"PUT /v1/web/a HTTP/1.1\r\nContent-Length: 100001\r\n\r\n", 413, "body_too_large"),
-        (b"PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n186A1\r\n" + b"x" * 100001, 413, "body_too_large"),
+        (CHUNKED + b"186A1\r\n" + b"x" * 100001, 413, "body_too_large"),
         (b"PUT /v1/web/a HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "malformed"),
         (b"PUT /v1/web/a HTTP/1.1\r\nContent-Length: 1\r\nContent-Encoding: br\r\n\r\nx", 415, "unknown_encoding"),
         (b"PUT /v1/web/a HTTP/1.1\r\nContent-Length: 1\r\nContent-Encoding: gzip\r\n\r\nx", 400, "bad_encoding"),
+        (b"GET / HTTP/1.1\r\nA: " + b"x" * 300_000, 431, "head_too_large"),
+        (CHUNKED + b"1;" + b"x" * 300_000, 431, "head_too_large"),
+        (CHUNKED + b"1\r\nx\r\n0\r\nA: " + b"x" * 300_000, 431, "head_too_large"),
         (b"CONNECT x:1 HTTP/1.1\r\n\r\n", 501, "no_upgrade"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -218,11 +228,27 @@ def test_a_bomb_of_zeros_is_not_unpacked(web: Web) -> None:
     assert web.ask("PUT", "/v1/web/a", bomb, content_encoding="gzip").code == "body_too_large"
 
 
+def test_packed_pieces_in_a_row_are_refused_not_cut(web: Web) -> None:
+    answer = web.ask("PUT", "/v1/web/a", gzip.compress(b"one") + gzip.compress(b"two"), content_encoding="gzip")
+    assert (answer.status, answer.code) == (400, "bad_encoding")
+    assert web.redis.get("a") is None
+
+
+def test_a_trailer_is_no_header_and_no_part_of_the_body(web: Web) -> None:
+    value = b"x" * 50_000  # longer than a head may be
+    raw = Raw(web.port)
+    raw.sock.sendall(CHUNKED + b"C350\r\n" + value + b"\r\n0\r\nContent-Encoding: gzip\r\nIf-Match: no\r\n\r\n")
+    assert raw.file.readline().startswith(b"HTTP/1.1 201 ")
+    raw.close()
+    assert web.redis.get("a") == value
+
+
 def test_what_is_asked_wrongly_leaves_the_connection_open(web: Web) -> None:
     sock = None
     for method, path, status in (
         ("GET", "/", 404), ("GET", "/v1/other/a", 404), ("GET", "/v1/web/", 404), ("PATCH", "/v1/web/a", 405),
-        ("GET", "/v1/web/" + "k" * 101, 400), ("PUT", "/v1/web/a?ttl=0", 400), ("PUT", "/v1/web/a?ttl=x", 400),
+        ("GET", "/v1/web/" + "k" * 101, 400), ("PUT", "/v1/web/a?ttl=0", 400),
+        ("PUT", "/v1/web/a?ttl=1e300", 400), ("PUT", "/v1/web/a?ttl=nan", 400), ("PUT", "/v1/web/a?ttl=x", 400),
         ("PUT", "/v1/web/a?flags=-1", 400),
     ):  # fmt: skip
         answer = web.ask(method, path)
