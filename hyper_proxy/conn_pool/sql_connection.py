@@ -32,7 +32,7 @@ SQL_MODE = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION"  # what does not fit is an
 SERVER_SHARE = 0.8  # of read_ms after which a MariaDB gives a statement up itself, so that the connection stays good
 ORDERLY = frozenset({DEADLOCK, DUPLICATE, LOCK_WAIT, *STATEMENT_TIMES})
 """Errors that are an answer like others: after a ROLLBACK the connection is as it was before."""
-NONSENSE = (struct.error, ValueError, LookupError, AssertionError, TypeError, AttributeError)
+NONSENSE = (struct.error, ValueError, LookupError, AssertionError, TypeError, AttributeError, RuntimeError)
 """What the driver raises when a server sends what is no answer."""
 LOST = (2003, 2006, 2013)  # the driver's own numbers; it has closed the connection
 OK_BYTES = 64  # a statement's header and a little more; beside max_allowed_packet

@@ -14,13 +14,18 @@ from hyper_proxy.stats.classes import ADMIN
 from hyper_proxy.storage.numbers import INT64_MAX
 from hyper_proxy.storage.sql_columns import Codec, Column, Misfit, Times, check_number, key_codec, times, value_codec
 
+# Schema and table as constants: only so a server does not look through all of its tables.
+ENGINE = (
+    "SELECT t.ENGINE, e.TRANSACTIONS FROM information_schema.TABLES t"
+    " LEFT JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE WHERE t.TABLE_SCHEMA = %s AND t.TABLE_NAME = %s"
+)
 COLUMNS = (
     "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, COLLATION_NAME, IS_NULLABLE FROM information_schema.COLUMNS"
-    " WHERE TABLE_SCHEMA = COALESCE(%s, DATABASE()) AND TABLE_NAME = %s"
+    " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
 )
 UNIQUE = (
     "SELECT INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS"
-    " WHERE TABLE_SCHEMA = COALESCE(%s, DATABASE()) AND TABLE_NAME = %s AND NON_UNIQUE = 0"
+    " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND NON_UNIQUE = 0"
 )
 FLAGS_MAX = 127  # the least that a column for flags must hold; what a value's flags need more of, the server refuses
 
@@ -53,7 +58,10 @@ def shape_of(connection: SqlConnection, level: Level) -> Shape:
 
 
 def _examine(connection: SqlConnection, table: Table, where: tuple[tuple[str, str | int], ...]) -> Shape:
-    name = (table.schema or None, table.name)
+    name = (table.schema or connection.node.database, table.name)
+    for engine, transactions in connection.execute(ENGINE, name, ADMIN):
+        if engine is not None and transactions != b"YES":
+            raise Misfit(f"its engine, {engine.decode()}, has no transactions; InnoDB has")
     columns = {}
     for row in connection.execute(COLUMNS, name, ADMIN):
         text, kind, full, collation, nullable = (str(field or b"", "utf-8") for field in row)

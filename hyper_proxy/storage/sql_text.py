@@ -48,6 +48,7 @@ def texts_of(table: Table, where: Iterable[str]) -> Texts:
     read = f"SELECT {', '.join([key, value, *extra])} FROM {name} WHERE {key} IN ({{keys}}){also}"
     written = [key, value, *extra, *fixed]
     number = quote(table.id or table.key)
+    whole = f"{key} IS NOT NULL AND {value} IS NOT NULL"
     new = [f"{column} = VALUES({column})" for column in (value, *extra)]
     if table.version:
         version = quote(table.version)
@@ -62,8 +63,8 @@ def texts_of(table: Table, where: Iterable[str]) -> Texts:
         expire=f"UPDATE {name} SET {quote(table.expires)} = %s WHERE {key} IN ({{keys}}){also}",
         delete=f"DELETE FROM {name} WHERE {key} IN ({{keys}}){also}",
         delete_live=f"DELETE FROM {name} WHERE {key} IN ({{keys}}){also}{live}",
-        count=f"SELECT COUNT(*) FROM {name} WHERE {value} IS NOT NULL{also}{live}",
-        scan=f"SELECT {number}, {key} FROM {name} WHERE {number} > %s AND {value} IS NOT NULL{also}{live}"
+        count=f"SELECT COUNT(*) FROM {name} WHERE {whole}{also}{live}",
+        scan=f"SELECT {number}, {key} FROM {name} WHERE {number} > %s AND {whole}{also}{live}"
         f" ORDER BY {number} LIMIT %s",
         clear=f"DELETE FROM {name} WHERE {key} IS NOT NULL{also} LIMIT %s",
         has_expiry=bool(table.expires),

@@ -103,6 +103,20 @@ class Levels(KeyValue):
         with self._marked([key for key, _ in entries]):
             self.last.put_many(entries)
 
+    # The storage itself may do these on several servers, where `update` needs all keys to be on one.
+
+    def put_many_if_absent(self, entries: Sequence[tuple[bytes, Put]]) -> bool:
+        with self._marked([key for key, _ in entries]):
+            return self.last.put_many_if_absent(entries)
+
+    def delete_many(self, keys: Sequence[bytes]) -> int:
+        with self._marked(keys):
+            return self.last.delete_many(keys)
+
+    def expire_many(self, keys: Sequence[bytes], expires_at: float | None) -> list[Item | None]:
+        with self._marked(keys):
+            return self.last.expire_many(keys, expires_at)
+
     def clear(self) -> None:
         self.last.clear()
         for tier in self.tiers:

@@ -151,6 +151,15 @@ def test_a_table_that_does_not_fit_is_refused_with_the_reason(
         assert (error.kind, says in str(error)) == ("schema", True), str(error)
 
 
+@pytest.mark.parametrize("engine", ["MyISAM", "Aria", "MEMORY"])
+def test_a_table_without_transactions_is_refused(make: Open, mariadb: MariaDb, engine: str) -> None:
+    kv = make("k VARBINARY(9) PRIMARY KEY, v VARBINARY(9)")
+    mariadb.sql(f"ALTER TABLE kv ENGINE = {engine}")
+    error = refusal(lambda: kv.store(b"a", b"1"))
+    assert (error.kind, f"its engine, {engine}, has no transactions; InnoDB has" in str(error)) == ("schema", True)
+    assert mariadb.sql("SELECT * FROM kv") == []
+
+
 def test_a_table_that_is_put_right_serves(make: Open, mariadb: MariaDb) -> None:
     kv = make("k VARBINARY(9), v BLOB")
     assert refusal(lambda: kv.store(b"a", b"1")).kind == "schema"
@@ -274,6 +283,13 @@ def test_a_fixed_value_of_another_type_than_its_column_is_refused(make: Open) ->
         error = refusal(lambda kv=kv: kv.get_many([b"a"]))  # type: ignore[misc]
         assert f"column '{where[0][0]}'" in str(error)
         assert "is not of the type of the value that `where` gives it" in str(error)
+
+
+def test_rows_without_a_key_are_none(make: Open, mariadb: MariaDb) -> None:
+    kv = make("id INT AUTO_INCREMENT PRIMARY KEY, k INT UNIQUE, v BLOB", Table("kv", "k", "v", id="id"))
+    kv.store(b"1", b"x")
+    mariadb.sql("INSERT INTO kv (k, v) VALUES (NULL, 'y'), (5, NULL)")
+    assert (kv.count(), kv.scan(0, 10)) == (1, (0, [b"1"]))
 
 
 def test_reserved_words_are_names_like_others(make: Open) -> None:

@@ -164,6 +164,22 @@ def test_above_a_table_of_mysql(mariadb: MariaDb, tmp_path: Path, kind: str) -> 
         assert mariadb.sql("SELECT v FROM kv WHERE k = 'from:sql'") == [(b"through the proxy",)]
 
 
+def test_above_a_table_on_two_servers(mariadb: MariaDb, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        other = stack.enter_context(MariaDb())
+        other.make_table()
+        below = mariadb.level(FULL_COLUMNS).replace(f'["{mariadb.address}"]', f'["{mariadb.address}", "{other.address}"]')
+        two = Two(stack, tmp_path, "memcache", below)
+        two.redis.mset(dict.fromkeys(KEYS, "1"))
+        assert all(server.sql("SELECT COUNT(*) FROM kv")[0][0] > 3 for server in (mariadb, other))
+        assert two.redis.mget(KEYS) == ["1"] * len(KEYS)
+        wait_for(lambda: two.redis.mget(KEYS) and two.kept(KEYS[0]) == b"1", "it is kept", 10)
+        assert two.memcache.raw_command(f"gat 100 {' '.join(KEYS)}", b"END\r\n").count(b"VALUE") == len(KEYS)
+        assert two.redis.delete(*KEYS, "nothing") == len(KEYS)
+        assert two.redis.mget(KEYS) == [None] * len(KEYS)
+        assert two.memcache.get_many(KEYS) == {}
+
+
 def test_lushan_is_read_and_never_written(mariadb: MariaDb, tmp_path: Path) -> None:
     """memcached as Lushan: keys have the number of their database there."""
     with ExitStack() as stack:
