@@ -109,6 +109,7 @@ def test_the_embedded_default_shares_one_file(tmp_path: Path) -> None:
     assert [(i.protocol, i.listen[0].address) for i in config.instances] == [
         ("redis", "127.0.0.1:6380"),
         ("memcache", "127.0.0.1:11311"),
+        ("http", "127.0.0.1:8080"),
     ]
     assert {i.levels[0].servers for i in config.instances} == {(Server(file=str(tmp_path / "hyper_proxy.db")),)}
     assert config.path == ""
