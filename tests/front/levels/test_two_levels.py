@@ -168,7 +168,8 @@ def test_above_a_table_on_two_servers(mariadb: MariaDb, tmp_path: Path) -> None:
     with ExitStack() as stack:
         other = stack.enter_context(MariaDb())
         other.make_table()
-        below = mariadb.level(FULL_COLUMNS).replace(f'["{mariadb.address}"]', f'["{mariadb.address}", "{other.address}"]')
+        one, both = f'["{mariadb.address}"]', f'["{mariadb.address}", "{other.address}"]'
+        below = mariadb.level(FULL_COLUMNS).replace(one, both)
         two = Two(stack, tmp_path, "memcache", below)
         two.redis.mset(dict.fromkeys(KEYS, "1"))
         assert all(server.sql("SELECT COUNT(*) FROM kv")[0][0] > 3 for server in (mariadb, other))
