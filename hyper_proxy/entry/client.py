@@ -216,8 +216,8 @@ class Client:
 
     @property
     def idle(self) -> bool:
-        """Is nothing of it being answered?"""
-        return self.reading and not self.busy
+        """Is nothing of it being answered, and could it say something?"""
+        return self.reading and not self.busy and not self.held
 
     @cython.ccall
     def write(self, data: bytes) -> None:

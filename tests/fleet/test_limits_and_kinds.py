@@ -168,3 +168,13 @@ def test_a_blocked_client_is_not_cut_by_a_drain(serve: Callable[..., tuple[Fleet
         wait_for(lambda: fleet.stats()["instances"]["user"]["in_flight"] == 1, "BLPOP waits")
         fleet.process.terminate()
         assert client.makefile("rb").read() == b"*-1\r\n"
+
+
+def test_a_silent_client_is_closed_and_one_that_waits_is_not(serve: Callable[..., tuple[Fleet, int]]) -> None:
+    _, port = serve("idle_timeout_s = 0.5")
+    place = ("127.0.0.1", port)
+    with socket.create_connection(place, timeout=10) as silent, socket.create_connection(place, timeout=10) as waiting:
+        waiting.sendall(b"BLPOP list 3\r\n")
+        silent.sendall(b"PING\r\n")
+        assert silent.makefile("rb").read() == b"+PONG\r\n"
+        assert waiting.recv(100) == b"*-1\r\n"
