@@ -108,11 +108,12 @@ Counting costs a request an addition. `by_class` of a node is counted where a re
 
 ## Slow requests
 
-The requests of one read of one client are answered together and are one record. When they take `log.slow_ms` or
-longer, the record is logged (event `request.slow`, level warning), and the latest 128 of each worker are in
-`GET /slowlog`. With `log.access_sample` that share of requests is logged in the same form (event `request.sampled`,
-level info). No more than 100 slow and 10 000 sampled ones are recorded in a second and worker; the others are counted
-as `unlogged`, and cost nothing. Commands that wait for other clients (BLPOP ...) are no slow requests.
+Of redis and memcache clients. The requests of one read of one client are answered together and are one record. When
+they take `log.slow_ms` or longer, the record is logged (event `request.slow`, level warning), and the latest 128 of
+each worker are in `GET /slowlog`. With `log.access_sample` that share of requests is logged in the same form (event
+`request.sampled`, level info). No more than 100 slow and 10 000 sampled ones are recorded in a second and worker; the
+others are counted as `unlogged`, and cost nothing. A record takes the processor as long as some twenty plain GETs, so
+a share of 0.003 adds less than a tenth. Commands that wait for other clients (BLPOP ...) are no slow requests.
 
 - `at`: when it was read, seconds since 1970; in the log the line has its own time, that of the end
 - `slot`, `instance`, `client`: worker, instance, and the client's address
@@ -138,11 +139,11 @@ The phases, in microseconds, follow each other. Where several servers were asked
 
 ## Keys
 
-About one request in 100 is sampled. `hot_keys` of an instance, `[[key, requests], ...]`, are the 32 keys that were
-asked for most: the number is that of all requests, estimated, of which each counts half after a minute, a quarter
-after two. `big_keys`, `[[key, bytes], ...]`, are the 32 largest values that were seen in the last ten minutes, by
-reading or writing them; in a pipeline with multi-key reads the sizes of values that are read are not seen. Both are
-lists of the living workers, added up by key.
+About one request in 100 of redis and memcache clients is sampled. `hot_keys` of an instance, `[[key, requests], ...]`,
+are the 32 keys that were asked for most: the number is that of all requests, estimated, of which each counts half
+after a minute, a quarter after two. `big_keys`, `[[key, bytes], ...]`, are the 32 largest values that were seen in the
+last ten minutes, by reading or writing them; in a pipeline with multi-key reads the sizes of values that are read are
+not seen. Both are lists of the living workers, added up by key.
 
 A key is shown as its digest and its length in bytes, `a7b6eda801e5347d:5`: 8 bytes of BLAKE2b in hexadecimal.
 `hyper-proxy explain` tells that of a key. With `admin.show_keys` the keys themselves are shown, up to 64 characters,
