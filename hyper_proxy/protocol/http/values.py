@@ -17,6 +17,7 @@ from hyper_proxy.storage.numbers import INT64_MAX, INT64_MIN
 
 TAG_BYTES = 12
 MAX_FLAGS = 0xFFFFFFFF
+MAX_DIGITS = 20
 MAX_TTL_S = 10_000_000_000  # some 300 years: every storage can count so far
 
 
@@ -94,7 +95,7 @@ def append(kv: KeyValue, key: bytes, content: dict[str, Any]) -> Response:
     value = content.get("value")
     if not isinstance(value, str):
         raise Refusal(400, "bad_operation", "value is a string")
-    return as_json(200, {"length": kv.append(key, value.encode("utf-8", "surrogateescape"), create=True)})
+    return as_json(200, {"length": kv.append(key, bytes_of(value, "bad_operation"), create=True)})
 
 
 def expire(kv: KeyValue, key: bytes, content: dict[str, Any]) -> Response:
@@ -120,7 +121,7 @@ def mget(kv: KeyValue, request: Request, most: int) -> Response:
         raise Refusal(400, "bad_keys", "keys is a list of strings")
     if len(keys) > most:
         raise Refusal(400, "too_many_keys", f"more than limits.max_arguments ({most})")
-    items = kv.read_many([key.encode("utf-8", "surrogatepass") for key in keys])
+    items = kv.read_many([bytes_of(key, "bad_keys") for key in keys])
     values = {key: value_of(item) if item else None for key, item in zip(keys, items, strict=True)}
     return as_json(200, {"values": values})
 
@@ -136,6 +137,14 @@ def absent(key: bytes) -> Refusal:
 def text_of(data: bytes) -> str:
     """As text; what is no UTF-8 is escaped."""
     return data.decode("utf-8", "backslashreplace")
+
+
+def bytes_of(text: str, code: str) -> bytes:
+    """A string of JSON in UTF-8. Raises Refusal for half a character (a lone surrogate), which JSON can spell."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise Refusal(400, code, f"a string is no Unicode: {error}") from None
 
 
 def value_of(item: Item) -> dict[str, str]:
@@ -162,7 +171,7 @@ def content_of(request: Request) -> dict[str, Any]:
 def flags_of(request: Request) -> int:
     """?flags=N: memcache's number of 32 bits."""
     text = request.query.get("flags", "0")
-    if not text.isascii() or not text.isdigit() or int(text) > MAX_FLAGS:
+    if not text.isascii() or not text.isdigit() or len(text) > MAX_DIGITS or int(text) > MAX_FLAGS:
         raise Refusal(400, "bad_flags", f"flags is a number up to {MAX_FLAGS}")
     return int(text)
 

@@ -179,6 +179,12 @@ def test_several_keys_at_once(web: Web) -> None:
     assert web.ask("POST", "/v1/web/_mget", b'{"keys": []}').code == "not_json"  # as a form of another page would
 
 
+def test_half_a_character_is_refused(web: Web) -> None:
+    assert web.post("/v1/web/_mget", keys=["\ud800"]).code == "bad_keys"
+    assert web.post("/v1/web/a", op="append", value="\ud800").code == "bad_operation"
+    assert web.redis.get("a") is None
+
+
 @pytest.mark.parametrize("packing", ["gzip", "deflate"])
 def test_packing_both_ways(web: Web, packing: str) -> None:
     value = b"value " * 2000
@@ -249,7 +255,7 @@ def test_what_is_asked_wrongly_leaves_the_connection_open(web: Web) -> None:
         ("GET", "/", 404), ("GET", "/v1/other/a", 404), ("GET", "/v1/web/", 404), ("PATCH", "/v1/web/a", 405),
         ("GET", "/v1/web/" + "k" * 101, 400), ("PUT", "/v1/web/a?ttl=0", 400),
         ("PUT", "/v1/web/a?ttl=1e300", 400), ("PUT", "/v1/web/a?ttl=nan", 400), ("PUT", "/v1/web/a?ttl=x", 400),
-        ("PUT", "/v1/web/a?flags=-1", 400),
+        ("PUT", "/v1/web/a?flags=-1", 400), ("PUT", "/v1/web/a?flags=" + "1" * 3500, 400),
     ):  # fmt: skip
         answer = web.ask(method, path)
         assert (answer.status, path) == (status, path)
