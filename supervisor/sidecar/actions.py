@@ -13,6 +13,7 @@ from supervisor.sidecar.page import ASK_TIMEOUT_S, CONFLICT, INVALID, OK, Asks, 
 
 # A reload may wait for a running one; each has deadlines of its own.
 RELOAD_TIMEOUT_S = 60.0
+MAX_DIGITS = 9
 
 
 def who() -> str:
@@ -27,7 +28,10 @@ def _reload(link: Asks) -> Response:
 
 def given(name: str) -> str:
     """A field of the body, be it a JSON object or a form; "" when it is not there."""
-    fields = request.get_json(silent=True) if request.is_json else request.form
+    try:
+        fields = request.get_json(silent=True) if request.is_json else request.form
+    except RecursionError:  # brackets in brackets
+        fields = None
     value = fields.get(name) if isinstance(fields, Mapping) else None
     return "" if value is None else str(value)
 
@@ -53,8 +57,8 @@ def _of_worker(verb: str, *fields: str) -> Callable[[Asks], Response]:
 
     def view(link: Asks) -> Response:
         worker = given("worker")
-        if worker and not worker.isdecimal():
-            return reply({"ok": False, "error": f"'{worker}' is not the number of a worker"}, INVALID)
+        if worker and not (worker.isdecimal() and len(worker) <= MAX_DIGITS):
+            return reply({"ok": False, "error": f"'{worker[:50]}' is not the number of a worker"}, INVALID)
         return _order(verb, *fields, worker=int(worker) if worker else None)(link)
 
     return view

@@ -2,13 +2,15 @@
 
 A connection has HEAD_S to send a request line and its headers, also between two requests, and REQUEST_S for the rest;
 each read and each whole answer may take IO_S. MAX_CONNECTIONS are open at once; when one more comes, the one that has
-been waiting for a request the longest is closed, so that idle ones never keep an operator out.
+been waiting for a request the longest is closed, or else the one that keeps the sidecar waiting in the middle of one,
+so that neither ever keeps an operator out.
 """
 
 from __future__ import annotations
 
 import socket
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from http.client import HTTPException
 from typing import Any
 
@@ -26,14 +28,22 @@ MAX_CONNECTIONS = 128
 class _Lines:
     """A stream that remembers its last line: a head that was cut off would pass for a whole one."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, handler: Handler) -> None:
         self._stream = stream
+        self._handler = handler
         self.last = b""
 
     def readline(self, limit: int = -1) -> bytes:
         """The next line; empty at the end."""
-        self.last = self._stream.readline(limit)
+        with self._handler.waiting():
+            self.last = self._stream.readline(limit)
         return self.last
+
+    def read(self, size: int = -1) -> bytes:
+        """So many bytes, fewer at the end."""
+        with self._handler.waiting():
+            data: bytes = self._stream.read(size)
+        return data
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -48,7 +58,7 @@ class Handler(WSGIHandler):
     def handle(self) -> None:
         """Serves its requests until it ends."""
         self.socket.settimeout(IO_S)
-        self.rfile = _Lines(self.rfile)
+        self.rfile = _Lines(self.rfile, self)
         self._timer = gevent.get_hub().loop.timer(HEAD_S)
         idle: dict[Handler, None] = self.server.idle
         try:
@@ -80,6 +90,21 @@ class Handler(WSGIHandler):
         super().handle_one_response()
         self.served += 1
 
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Meanwhile it is the client that is waited for."""
+        self.server.slow[self] = None
+        if self.server.pool.full():
+            self.server.make_room(self)
+        try:
+            yield
+        finally:
+            self.server.slow.pop(self, None)
+
+    def _sendall(self, data: bytes) -> None:
+        with self.waiting():
+            super()._sendall(data)
+
     def hang_up(self) -> None:
         """Ends the connection from outside: whoever reads from it, reads its end."""
         with suppress(OSError):  # It may be gone already.
@@ -102,7 +127,8 @@ class Server(WSGIServer):
     def __init__(self, listener: Any, application: Any) -> None:
         # No access log: health probes would fill it. What goes wrong in a view is logged by Flask.
         super().__init__(listener, application, log=None, spawn=Pool(MAX_CONNECTIONS))
-        self.idle: dict[Handler, None] = {}
+        self.idle: dict[Handler, None] = {}  # between two requests or in a head, the longest first
+        self.slow: dict[Handler, None] = {}  # in the middle of a body or an answer, too
 
     def leave(self) -> None:
         """Takes nobody any more, and lets those go who ask nothing; what they have sent already is still answered."""
@@ -114,6 +140,13 @@ class Server(WSGIServer):
 
     def do_handle(self, *args: Any) -> None:
         """Takes a new connection; makes room for it first."""
-        if self.pool.free_count() <= 1 and self.idle:
-            next(iter(self.idle)).hang_up()
+        if self.pool.free_count() <= 1:
+            self.make_room()
         super().do_handle(*args)
+
+    def make_room(self, but: Handler | None = None) -> None:
+        """Hangs up on the one that has been waited for the longest, if there is any."""
+        for handler in (*self.idle, *self.slow):
+            if handler is not but:
+                handler.hang_up()
+                return

@@ -45,6 +45,25 @@ def test_idle_and_half_requests_keep_nobody_out(start_shop: StartShop) -> None:
         one.close()
 
 
+
+def order(path: bytes, body: bytes) -> bytes:
+    head = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    return head % (path, len(body)) + body
+
+
+HALF_BODY = order(b"/node", b"{" * 9)[:-1]
+
+
+def test_half_bodies_keep_nobody_out(start_shop: StartShop) -> None:
+    shop = start_shop()
+    crowd = [connect(shop, HALF_BODY) for _ in range(2 * MAX_CONNECTIONS)]
+    began = time.monotonic()
+    assert shop.ask("/health/live").status == 200
+    assert time.monotonic() - began < server_module.IO_S / 2
+    for one in crowd:
+        one.close()
+
+
 NONSENSE = (
     b"\r\n\r\n",
     b"GARBAGE\r\n\r\n",
@@ -56,6 +75,8 @@ NONSENSE = (
     b"POST /reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
     b"POST /node HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\nContent-Type: application/json\r\n\r\n",
     b"POST /node HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nContent-Type: application/json\r\n\r\n[[",
+    order(b"/node", b"[" * 50000),
+    order(b"/disconnect", b'{"worker": "' + b"9" * 5000 + b'"}'),
     b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n",
     b"GET /%ff%fe HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
     b"GET /stats?worker=%00 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
