@@ -19,7 +19,12 @@ class RedisCache(Cache):
     parser = RespParser
 
     def __init__(self, level: Level) -> None:
-        self.greeting = RedisGreeting(level.username, level.password, level.db, 2)
+        self.level = level
+        self.greeting = self.greeting_in(2)
+
+    def greeting_in(self, resp: int) -> RedisGreeting:
+        """The greeting for a client's version of RESP."""
+        return RedisGreeting(self.level.username, self.level.password, self.level.db, resp)
 
     def takes(self, key: bytes) -> bool:
         return True

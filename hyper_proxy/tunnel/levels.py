@@ -58,13 +58,20 @@ class Levels(KeyValue):
         return found
 
     def _read_part(self, depth: int, part: Part) -> list[Item | None]:
-        tier = self.tiers[depth]
         if part.shard == NOWHERE:
             return self._read(depth + 1, part.keys)
         try:
-            answers: list[Answer] = tier.read(part)
+            answers: list[Answer] = self.tiers[depth].read(part)
         except BackendError:  # counted by its node; a cache that is not there has nothing
             return self._read(depth + 1, part.keys)
+        return self._complete(depth, part, answers)
+
+    def complete(self, part: Part, answers: list[Answer] | None) -> list[Item | None]:
+        """The items of keys of one shard of the first level, which said `answers`, or nothing that one can use."""
+        return self._read(1, part.keys) if answers is None else self._complete(0, part, answers)
+
+    def _complete(self, depth: int, part: Part, answers: list[Answer]) -> list[Item | None]:
+        tier = self.tiers[depth]
         items = [None if isinstance(answer, Marked) else answer for answer in answers]
         wanted = [at for at, item in enumerate(items) if item is None]
         if not wanted:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import Level, WriteBack
 from hyper_proxy.conn_pool.lane import Lane
+from hyper_proxy.conn_pool.node import Greeting
 from hyper_proxy.conn_pool.nodes import Nodes
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ
@@ -95,11 +96,13 @@ class Tier:
 
         A server that is busy, or not connected, is spared: what waits for it might come too late.
         """
-        lane = self._lane(shard)
+        lane = next((lane for lane in self.nodes[shard].lanes if lane.is_open and not lane.private), None)
+        if lane is None:
+            return
         for key, item in entries:
             seconds = self._seconds(item)
             request = self.cache.fill(key, item, seconds) if seconds > 0 else None
-            if request is not None and lane.is_open and lane.pending_bytes <= SPARE_BYTES:
+            if request is not None and lane.pending_bytes <= SPARE_BYTES:
                 lane.flights.count(IDEMPOTENT)
                 lane.submit(request, None, 0)
 
@@ -140,6 +143,10 @@ class Tier:
     def release(self, successor: Tier | None) -> None:
         """Let go of the nodes that the successor has not taken over."""
         self.nodes.close(successor.nodes if successor and successor.level.storage == self.level.storage else None)
+
+    def lanes(self, greeting: Greeting) -> list[Lane]:
+        """The shared lanes by shard, for a client's own requests."""
+        return [node.lane(greeting) for node in self.nodes]
 
     def _lane(self, shard: int) -> Lane:
         return self.nodes[shard].lane(self.cache.greeting)

@@ -4,6 +4,7 @@ from hyper_proxy.protocol.redis.command cimport Command
 from hyper_proxy.protocol.redis.fanout cimport Part, Split
 from hyper_proxy.protocol.redis.framing cimport Framer
 from hyper_proxy.protocol.session cimport Session
+from hyper_proxy.tunnel.descent cimport Descent
 
 
 cdef class RedisSession(Session):
@@ -22,6 +23,7 @@ cdef class RedisSession(Session):
     cdef readonly object storage
     cdef public int replies
     cdef public bint special
+    cdef bint leveled
     cdef readonly list lanes
     cdef readonly Placement placement
     cdef Framer framer
@@ -31,4 +33,5 @@ cdef class RedisSession(Session):
 
     cdef Command lookup(self, bytes buf)
     cdef forward(self, Command command, bytes buf, Py_ssize_t start, Py_ssize_t end)
+    cdef send_part(self, Command command, object raw, Py_ssize_t shard)
     cdef split(self, Command command, bytes buf, Py_ssize_t start, Py_ssize_t end)

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import cython
 
 from hyper_proxy.common.errors import ClientError, HyperProxyError
-from hyper_proxy.protocol.redis import asked, conversation, treat
+from hyper_proxy.protocol.redis import asked, conversation, leveled, treat
 from hyper_proxy.protocol.redis.commands import COMMANDS
 from hyper_proxy.protocol.redis.encode import error, null
 from hyper_proxy.protocol.redis.fanout import SPLITS
 from hyper_proxy.protocol.redis.framing import Framer, join_words, split_line, words
+from hyper_proxy.tunnel.levels import Levels
 
 if not cython.compiled:
     from hyper_proxy.conn_pool.lane import Lane
@@ -25,6 +26,7 @@ if not cython.compiled:
     from hyper_proxy.protocol.redis.command import Command
     from hyper_proxy.protocol.redis.fanout import Part, Split
     from hyper_proxy.protocol.session import Session
+    from hyper_proxy.tunnel.descent import Descent
 
 if TYPE_CHECKING:
     from hyper_proxy.config.model import Instance
@@ -38,6 +40,8 @@ SINGLE = 0  # hyper_proxy.protocol.redis.command has all treatments
 SPLIT = 2
 STRANGER_WORDS = 10  # before AUTH, as in redis
 STRANGER_BYTES = 16384
+GET: Command = COMMANDS[b"get"]
+MGET: Command = COMMANDS[b"mget"]
 MAX_WORKERS = 4096  # the worker's slot is part of a client's id, so ids are unique in the fleet
 
 
@@ -63,6 +67,7 @@ class RedisSession(Session):
     subscriber: Subscriber | None
     replies: cython.int  # CLIENT REPLY: conversation.ON, OFF or SKIP
     special: cython.bint
+    leveled: cython.bint  # are the lanes those of the first of several levels?
     storage: Any
     lanes: list  # the client's lanes by shard; empty when the storage is not redis
     placement: Placement
@@ -93,7 +98,6 @@ class RedisSession(Session):
         snapshot = self.snapshot
         limits = snapshot.instance.limits
         self.max_key = limits.max_key_bytes
-        self.placement = snapshot.placement
         self.refresh()
 
     def refresh(self) -> None:
@@ -104,9 +108,16 @@ class RedisSession(Session):
         if not self.authenticated:
             words, size = min(words, STRANGER_WORDS), min(size, STRANGER_BYTES)
         self.framer = Framer(words, size, limits.max_line_bytes)
+        self.placement = self.snapshot.placement
         self.lanes = storage.lanes(self.db, self.resp, self.sequence) if storage.forwards else []
+        self.leveled = isinstance(storage, Levels) and storage.tiers[0].cache.kind == "redis"
+        if self.leveled:
+            top = storage.tiers[0]
+            self.placement, self.lanes = top.placement, top.lanes(top.cache.greeting_in(self.resp))
+            if not isinstance(self.batch, Descent):
+                self.batch = Descent(self.client, self.lacks, self.complete)
         self.special = (
-            not storage.forwards
+            not (storage.forwards or self.leveled)
             or not self.authenticated
             or self.transaction is not None
             or self.subscriber is not None
@@ -154,7 +165,12 @@ class RedisSession(Session):
                     start = end
                     continue
                 command = self.lookup(buf)
-                if command is not None and not self.special and command.accepts(framer.argc):
+                if (
+                    command is not None
+                    and not self.special
+                    and command.accepts(framer.argc)
+                    and (not self.leveled or command is GET or command is MGET)
+                ):
                     if command.treatment == SINGLE and command.first == 1:
                         self.forward(command, buf, start, end)
                         start = end
@@ -215,8 +231,12 @@ class RedisSession(Session):
             return
         shard: cython.Py_ssize_t = self.placement.locate(buf, self.framer.key_start, self.framer.key_end)
         lane: Lane = self.lanes[shard]
+        raw: bytes = buf if end - start == len(buf) else buf[start:end]
         self.tally(command.klass)
-        self.batch.send(lane, buf if end - start == len(buf) else buf[start:end], command.klass)
+        if self.leveled:
+            cython.cast(Descent, self.batch).read(lane, raw, command.klass, shard)
+        else:
+            self.batch.send(lane, raw, command.klass)
 
     @cython.cfunc
     def split(self, command: Command, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> None:
@@ -236,14 +256,31 @@ class RedisSession(Session):
         elif several:
             self.batch.reduce_later(reducer)
             for part in reducer.parts:
-                self.batch.send(self.lanes[part.shard], part.request, command.klass)
+                self.send_part(command, part.request, part.shard)
         else:
-            raw: object = buf if end - start == len(buf) else buf[start:end]
-            self.batch.send(self.lanes[reducer.parts[0].shard], raw, command.klass)
+            part = reducer.parts[0]
+            self.send_part(command, buf if end - start == len(buf) else buf[start:end], part.shard)
+
+    @cython.cfunc
+    def send_part(self, command: Command, raw: object, shard: cython.Py_ssize_t) -> None:
+        if self.leveled:
+            cython.cast(Descent, self.batch).read(self.lanes[shard], raw, command.klass, shard)
+        else:
+            self.batch.send(self.lanes[shard], raw, command.klass)
 
     def handle(self, raw: bytes, argv: list) -> bool:
         """A request that can't take the short way. False: it must wait until the batch before it is answered."""
         return treat.treat(self, raw, argv)
+
+    # --- for levels
+
+    def lacks(self, reply: Any) -> bool:
+        """May this reply of the first level lack a value?"""
+        return leveled.lacks(reply, leveled.NILS[self.resp])
+
+    def complete(self, raw: bytes, shard: int, reply: Any) -> bytes:
+        """The whole reply, from below where it lacks something. Raises BackendError."""
+        return leveled.complete(self.snapshot.storage, bytes(raw), shard, reply, self)
 
     # --- for the treatments
 
