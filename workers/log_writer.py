@@ -18,6 +18,11 @@ from hyper_proxy.common.log import LogFile, lost_line
 MAX_LINES = 10_000
 MAX_BYTES = 16 * 1024 * 1024
 
+# A thread is woken so often at most, for it and the event loop take turns at the interpreter: that costs far more than
+# a line. Many lines do not wait so long.
+GATHER_S = 0.05
+MANY_LINES = 500
+
 
 class QueueSink:
     """Takes lines at once; `write_all` is the greenlet that writes them. `lost` counts the lines that were dropped."""
@@ -28,6 +33,7 @@ class QueueSink:
         self._lines: deque[bytes] = deque()
         self._bytes = 0
         self._wake = Event()
+        self._hurry = Event()
         self._empty = Event()
         self._untold = 0
         self._wanted = ""
@@ -42,6 +48,8 @@ class QueueSink:
         self._bytes += len(line)
         self._empty.clear()
         self._wake.set()
+        if len(self._lines) == MANY_LINES:
+            self._hurry.set()
 
     def write_all(self) -> None:
         """Writes what is queued, for ever."""
@@ -59,6 +67,8 @@ class QueueSink:
                 self._tell_lost(unwritten)
             self._empty.set()
             self._wake.wait()
+            self._hurry.wait(GATHER_S)
+            self._hurry.clear()
 
     def move_to(self, path: str) -> None:
         """Writes to another file from the next batch on, or to the same one, opened anew; not in the middle of a batch,
@@ -78,6 +88,7 @@ class QueueSink:
 
     def flush(self, seconds: float) -> bool:
         """Waits until all lines are written, at most so long; False when they are not."""
+        self._hurry.set()
         return bool(self._empty.wait(seconds))
 
     def _open(self) -> None:

@@ -7,15 +7,17 @@ json    {"time": "2026-03-01T12:00:00.250Z", "level": "info", "event": "worker.r
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
+from functools import lru_cache
 
 Fields = dict[str, object]
 Form = Callable[[float, str, str, Fields], bytes]
 """Makes one line that ends with a newline, of seconds since 1970, level, event and fields."""
 
 # What may stand bare behind a `key=`; everything else is written as a JSON string, so that a line stays one line.
-_BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/@+,*()[]%&#~^{}<>|;!?$")
+_bare = re.compile(r"[A-Za-z0-9\-_.:/@+,*()\[\]%&#~^{}<>|;!?$]+").fullmatch
 # What JSON has a form for; anything else is written as text.
 _PLAIN = (str, int, float, bool, type(None))
 
@@ -37,13 +39,20 @@ FORMS: dict[str, Form] = {"text": text_line, "json": json_line}
 
 def _time(at: float) -> str:
     """In UTC, with milliseconds."""
-    seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at))
-    return f"{seconds}.{int(at * 1000) % 1000:03d}Z"
+    return f"{_second(int(at))}.{int(at * 1000) % 1000:03d}Z"
+
+
+@lru_cache(maxsize=2)
+def _second(at: int) -> str:
+    """Many lines are of one second."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at))
 
 
 def _value(value: object) -> str:
+    if type(value) is int:
+        return str(value)
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    return text if text and _BARE.issuperset(text) else json.dumps(text, ensure_ascii=False)
+    return text if _bare(text) else json.dumps(text, ensure_ascii=False)
 
 
 def _json(value: object) -> object:

@@ -37,12 +37,25 @@ def summary(results: Results) -> list[dict[str, Any]]:
     ]
 
 
-def ratio(results: Results, case: str) -> float | None:
-    """CPU time with one worker, by that of twemproxy in the same round; the median over the rounds."""
-    ours, theirs = results.get((case, "1 worker")), results.get((case, TWEMPROXY))
+ONE = "1 worker"
+
+
+def ratio(results: Results, case: str, side: str = ONE, base: str = TWEMPROXY) -> float | None:
+    """CPU time of one side, by that of another in the same round; the median over the rounds."""
+    ours, theirs = results.get((case, side)), results.get((case, base))
     if ours is None or theirs is None:
         return None
     return median(a / b for a, b in zip(ours.cpu_us, theirs.cpu_us, strict=True))
+
+
+def logging(results: Results, cases: list[Case]) -> str:
+    """What the fleets that log requests cost, by the one that does not; a line for each."""
+    sides = dict.fromkeys(side for _, side in results if side.startswith(f"{ONE}, "))
+    lines = []
+    for side in sides:
+        ratios = ((case.name, ratio(results, case.name, side, ONE)) for case in cases)
+        lines.append(f"{side}: " + ", ".join(f"{name} {value:.2f}" for name, value in ratios if value is not None))
+    return "\n".join(lines)
 
 
 def table(results: Results, cases: list[Case]) -> str:
@@ -57,9 +70,9 @@ def table(results: Results, cases: list[Case]) -> str:
     lines = [f"| {' | '.join(COLUMNS)} |", "|---|" + "---:|" * (len(COLUMNS) - 1)]
     for case in cases:
         by_twemproxy = ratio(results, case.name)
-        row = [case.name, cell(case.name, TWEMPROXY, "cpu"), cell(case.name, "1 worker", "cpu")]
+        row = [case.name, cell(case.name, TWEMPROXY, "cpu"), cell(case.name, ONE, "cpu")]
         row += ["-" if by_twemproxy is None else f"{by_twemproxy:.2f}", f"≤ {case.target}"]
-        row += [cell(case.name, side, "rate") for side in (TWEMPROXY, "1 worker", "2 workers", DIRECT)]
+        row += [cell(case.name, side, "rate") for side in (TWEMPROXY, ONE, "2 workers", DIRECT)]
         lines.append("| " + " | ".join(row) + " |")
     return "\n".join(lines)
 

@@ -83,15 +83,17 @@ class Arena:
         ports = {protocol: server.port for protocol, server in running.items()}
         return Side(TWEMPROXY, ports, {protocol: server.pid for protocol, server in running.items()})
 
-    def fleet(self, workers: int) -> Side:
-        """This project with so many workers."""
+    def fleet(self, workers: int, access_sample: float = 0) -> Side:
+        """This project with so many workers, which log this share of the requests."""
         ports = {protocol: free_port() for protocol in self.nodes}
-        config = f"[proxy]\nworkers = {workers}\n"
+        config = f"[proxy]\nworkers = {workers}\n[log]\naccess_sample = {access_sample}\n"
         for protocol, nodes in self.nodes.items():
             listed = ", ".join(f'"{node.address}:1"' for node in nodes)
             config += INSTANCE.format(protocol=protocol, port=ports[protocol], nodes=listed)
         fleet = self.stack.enter_context(Fleet(config, self.folder))
-        return Side(f"{workers} worker{'s' * (workers > 1)}", ports, dict.fromkeys(ports, fleet.process.pid))
+        logging = f", {access_sample:g} logged" if access_sample else ""
+        name = f"{workers} worker{'s' * (workers > 1)}{logging}"
+        return Side(name, ports, dict.fromkeys(ports, fleet.process.pid))
 
 
 def fill(side: Side, protocol: str) -> None:
