@@ -30,6 +30,7 @@ from hyper_proxy.stack import build_snapshot, release
 from hyper_proxy.stats.collect import collect
 from hyper_proxy.stats.slowlog import Journal
 from hyper_proxy.stats.watch import Watch
+from hyper_proxy.storage.sqlite import close_all
 
 PROTOCOLS: dict[str, Protocol] = {
     "redis": Protocol(RedisSession, b"-ERR max number of clients reached\r\n"),
@@ -150,7 +151,10 @@ class Engine:
                 release(old, front.snapshot)
 
     def drain(self, seconds: float) -> None:
-        """Accept no more, let requests finish, close clients between two requests; what is left then is cut."""
+        """Accept no more, let requests finish, close clients between two requests; what is left then is cut.
+
+        At last the embedded storages are closed: a stopped fleet leaves all data in their files.
+        """
         for instance, address in list(self.listeners):
             self.close(instance, address)
         for slot in list(self.adopted):
@@ -166,6 +170,7 @@ class Engine:
             gevent.sleep(DRAIN_STEP_S)
         for front in self.fronts.values():
             front.hang_up()
+        close_all()
 
     @property
     def clients(self) -> int:

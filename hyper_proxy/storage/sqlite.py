@@ -34,6 +34,9 @@ SWEEP_ROWS = 64  # ... and the most rows of one: four times what can have been w
 APPLICATION_ID = 0x48507831  # "HPx1"
 SCHEMA_VERSION = 1
 
+_OPENED: set[SqliteStorage] = set()
+"""What this process has to close, also what is released and lingers."""
+
 _SCHEMA = (
     "CREATE TABLE item ("
     " version INTEGER PRIMARY KEY AUTOINCREMENT, key BLOB NOT NULL UNIQUE, value BLOB NOT NULL,"
@@ -88,10 +91,12 @@ class SqliteStorage(KeyValue):
         thread = SqliteThread(self.instance_name, self.path, self.lock_s, self.turn_s)
         thread.start(self._connect, self._prepare)
         self._thread = thread
+        _OPENED.add(self)
 
     def close(self) -> None:
         """Finish what runs, close the file and end the thread. Closing twice is harmless."""
         thread, self._thread = self._thread, None
+        _OPENED.discard(self)
         if thread is not None:
             thread.stop()
 
@@ -173,6 +178,11 @@ class SqliteStorage(KeyValue):
 
     def _error(self, kind: str, detail: str) -> BackendError:
         return BackendError(self.instance_name, self.path, kind, detail)
+
+
+def close_all() -> None:
+    """Close every file that this process has open; the last process to do so leaves all data in the file itself."""
+    gevent.joinall([gevent.spawn(storage.close) for storage in list(_OPENED)])
 
 
 def _read(connection: sqlite3.Connection, key: bytes, now: float) -> Item | None:

@@ -13,10 +13,13 @@ commit that fails is the failure of its whole batch, and nobody was told anythin
 
 from __future__ import annotations
 
+import fcntl
+import os
 import random
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -33,6 +36,7 @@ T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
 RETRY_S = 0.002  # the longest pause between two attempts; SQLite's own pauses of up to 100 ms would starve some
+CLOSE_TURN_S = 0.5  # the longest wait for others who close a file of the same folder
 MAX_BATCH = 64  # jobs of one transaction: bounds how long the others wait for the lock
 
 # SQLite's primary result codes -> BackendError.kind and what to tell. https://www.sqlite.org/rescode.html
@@ -154,7 +158,8 @@ class SqliteThread:
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            connection.close()
+            with _one_by_one(os.path.dirname(os.path.abspath(self.file))), closing(connection):
+                pass
 
     def _execute(self, jobs: list[Job], writes: bool) -> list[Any]:
         """The outcomes of jobs that share a transaction."""
@@ -206,6 +211,36 @@ class SqliteThread:
 
     def _error(self, kind: str, detail: str) -> BackendError:
         return BackendError(self.instance, self.file, kind, detail)
+
+
+@contextmanager
+def _one_by_one(folder: str) -> Iterator[None]:
+    """Of several processes one at a time is here; who has waited too long, or can't wait, goes on all the same.
+
+    The last connection that is closed moves the -wal file into the database and removes it
+    (https://www.sqlite.org/wal.html). Of two that are closed at the same moment neither is the last one. The lock is
+    on the folder: to close any other descriptor of the database would give up SQLite's own locks on it.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:  # it may be written, but not listed, or is gone
+        yield
+        return
+    try:
+        deadline = time.monotonic() + CLOSE_TURN_S
+        while not _locked(descriptor) and time.monotonic() < deadline:
+            _sleep(random.uniform(0, RETRY_S))
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def _begin_reading(connection: sqlite3.Connection) -> None:
