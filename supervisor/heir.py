@@ -9,6 +9,8 @@
         counters, every second ───────► those of the workers that still drain there
         (end)
 
+    or, in the place of all this, `leave`: it has lost sight of this one, and goes on
+
 Until "go" it has served nobody, so nothing is lost when it fails: it says why and ends. A running master that dies
 meanwhile can't say "go" any more; its place is taken as soon as this one is ready.
 """
@@ -96,8 +98,12 @@ class Heir:
             self._census.left = message["counters"]
         elif message["type"] == "yours":
             self._become_owner()
+        elif message["type"] == "leave":
+            self.failure = "the running master goes on"
 
     def _left_alone(self) -> None:
+        if self.failure:
+            return
         if self.waiting:
             log.warning("upgrade.alone", predecessor=self.predecessor, meaning="it has died: its place is taken")
             self._alone = True

@@ -74,10 +74,12 @@ class Pipe:
             self._ending = True
             self._flush()
 
-    def finish(self) -> None:
-        """Takes what a child that has exited still said, then closes this end."""
+    def finish(self, last: Message | None = None) -> None:
+        """Takes what a child that has exited still said, then closes this end; `last` is for a child that has not."""
         while self.open and self._read():
             pass
+        if last is not None:
+            self.send(last)
         self.close()
 
     def close_in_child(self) -> None:

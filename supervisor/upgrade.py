@@ -206,7 +206,7 @@ class Upgrader:
     def _ended(self, status: int) -> None:
         pid, self.pid = self.pid, 0  # Whatever it has said last, it does not serve.
         if self._pipe is not None:
-            self._pipe.finish()
+            self._pipe.finish({"type": "leave"})  # It was the process in between that ended, if it can hear this.
             self._pipe = None
         self._cancel_timer()
         self._fail(self._reason or f"it ended with {explain_exit(status)} before it was ready", pid)

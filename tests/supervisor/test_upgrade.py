@@ -228,6 +228,25 @@ def test_the_new_program_takes_the_place_of_a_master_that_dies(start_upgradable:
     assert fleet.state()["pid"] == successor[0]
 
 
+def test_a_master_that_loses_sight_of_the_new_program_stays_the_only_one(start_upgradable: StartUpgradable) -> None:
+    fleet = start_upgradable(workers=1)
+    fleet.change(workers=1, instance="slow-boot")
+    fleet.signal_master(signal.SIGUSR2)
+    between, successor = wait_for(lambda: family(fleet.master), "the new program, and the process in between")[0]
+    os.kill(between, signal.SIGKILL)
+    wait_for(lambda: ended(successor), "the new program has ended, too")
+    assert fleet.state()["pid"] == fleet.master
+    assert not fleet.state()["last_upgrade"]["ok"]
+    assert ask(fleet.port)[3] != "slow-boot"
+
+
+def family(master: int) -> list[tuple[int, int]]:
+    """The pids of the process in between and of the new program, once they are there."""
+    children = psutil.Process(master).children()
+    pairs = [(child, one) for child in children for one in child.children()]
+    return [(child.pid, one.pid) for child, one in pairs if "new master" in " ".join(one.cmdline())]
+
+
 def test_counters_go_on_in_the_new_master(start_upgradable: StartUpgradable, connect: Connect, tmp_path: Path) -> None:
     fleet = start_upgradable(workers=2, drain=60)
     for _ in range(5):
