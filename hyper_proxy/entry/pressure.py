@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hyper_proxy.front import Front
 
 LOOK_S = 0.1
+HELD_LOOK_S = 0.02  # while clients are held: those that are gone meanwhile end one after the other
 SMALL_BATCH_BYTES = 1 << 16
 STALL_S = 1.0  # a client that sends nothing for so long gives way to the next
 
@@ -44,7 +45,7 @@ class Pressure:
     def run(self) -> None:
         """The body of a greenlet that never ends."""
         while True:
-            gevent.sleep(LOOK_S)
+            gevent.sleep(HELD_LOOK_S if self.held else LOOK_S)
             self.look(monotonic())
 
     def look(self, now: float) -> None:
