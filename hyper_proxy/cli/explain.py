@@ -21,7 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("instance", metavar="INSTANCE", help="the name of an instance")
     parser.add_argument(
         "words", metavar="COMMAND [ARG...]", nargs=argparse.REMAINDER,
-        help="the request, word by word; of memcache its first line: set KEY FLAGS EXPTIME BYTES",
+        help="the request, word by word; of memcache its first line: set KEY FLAGS EXPTIME BYTES; of http "
+        "GET /v1/INSTANCE/KEY, GET KEY, or MGET KEY ... for POST /v1/INSTANCE/_mget",
     )  # fmt: skip
 
 

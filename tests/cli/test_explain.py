@@ -251,6 +251,22 @@ def test_an_sqlite_level_is_its_file(file: str, capsys: pytest.CaptureFixture[st
     assert level["hash_value"] is level["distribution"] is None
 
 
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        (("GET", "/v1/web/greeting"), ["greeting"]),
+        (("PUT", "/v1/web/a%20b/c?ttl=5"), ["a b/c"]),
+        (("GET", "greeting"), ["greeting"]),
+        (("DELETE", "/other%20"), ["/other%20"]),
+        (("MGET", "a", "/v1/web/b", "c d"), ["a", "b", "c d"]),
+    ],
+)
+def test_http_takes_the_path_or_the_key(
+    words: tuple[str, ...], keys: list[str], file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert [key["key"] for key in ask(file, capsys, "web", *words)["keys"]] == keys
+
+
 def test_a_table_has_a_key_at_the_server_that_the_hash_chooses(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     answer = ask(file, capsys, "table", "SET", "a", "1")
     (level,) = answer["keys"][0]["levels"]
@@ -284,6 +300,8 @@ def test_allowances_are_shown(file: str, capsys: pytest.CaptureFixture[str]) -> 
         (["user"], "which command?"),
         (["user", "GTE", "a"], "unknown command 'GTE'"),
         (["user", "CLIENT", "X"], "unknown subcommand 'X'"),
+        (["web", "GET", "/v1/wed/a"], "'wed' is another instance"),
+        (["web", "GET", "/v1/web/"], "which key? /v1/web/KEY"),
         (["user", "GET"], "wrong number of arguments for 'get' command"),
         (["user", "MSET", "a", "1", "b"], "wrong number of arguments for 'mset' command"),
         (["page", "GET", "a"], "memcache has no command 'GET'; did you mean 'get'?"),

@@ -1,10 +1,12 @@
-"""What the HTTP front makes of METHOD KEY, or of MGET KEY ..."""
+"""What the HTTP front makes of METHOD PATH, of METHOD KEY, or of MGET KEY ...: MGET stands for POST .../_mget."""
 
 from __future__ import annotations
 
+from urllib.parse import unquote_to_bytes
+
 from hyper_proxy.config.model import Instance
 from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Facts, Ground, Key, Outcome
-from hyper_proxy.protocol.http.routes import KEY_METHODS
+from hyper_proxy.protocol.http.routes import KEY_METHODS, ROOT
 from hyper_proxy.stats.classes import CLASSES, READ
 
 MGET = "MGET"
@@ -20,5 +22,19 @@ def explain(instance: Instance, words: list[bytes]) -> Explanation:
         raise BadQuestion(f"{method} takes {'some keys' if method == MGET else 'one key'}")
     klass = READ if method == MGET else KEY_METHODS[method].klass
     ground = Ground(instance)
-    keys = tuple(Key(key, ground.places(key, sent=key)) for key in words[1:])
+    keys = tuple(Key(key, ground.places(key, sent=key)) for key in (_key(instance, word) for word in words[1:]))
     return Explanation(instance, tuple(words), Facts(method, CLASSES[klass], "key"), keys, Outcome(ground.own_way))
+
+
+def _key(instance: Instance, word: bytes) -> bytes:
+    """The key that a path /v1/INSTANCE/KEY names, percent-encoded and with or without a query; else the word itself."""
+    if not word.startswith(ROOT):
+        return word
+    path = unquote_to_bytes(word.partition(b"?")[0])
+    name, _, key = path[len(ROOT) :].partition(b"/")
+    if name != instance.name.encode():
+        said, own = name.decode("utf-8", "backslashreplace"), instance.name
+        raise BadQuestion(f"'{said}' is another instance: the address of '{own}' serves /v1/{own}/KEY")
+    if not key:
+        raise BadQuestion(f"which key? /v1/{instance.name}/KEY")
+    return key
