@@ -38,7 +38,7 @@ ORDERS: dict[str, Order] = {
     "show clients": Order("GET", "/clients", show.clients, "who is connected, the longest first", ("[INSTANCE]",)),
     "show listeners": Order("GET", "/listeners", show.listeners, "addresses, and who waits to be accepted"),
     "show config": Order("GET", "/config", show.pretty, "the configuration in force, as JSON, passwords masked"),
-    "show settings": Order("GET", "/config", show.settings, "the same key by key: value, line, hot or restart"),
+    "show settings": Order("GET", "/config", show.settings, "the same key by key: value, line, what a change takes"),
     "show overrides": Order("GET", "/overrides", show.overrides, "what operators have ordered, and who"),
     "show events": Order("GET", "/events", show.events, "the last reloads, deaths and orders"),
     "show slowlog": Order("GET", "/slowlog", show.slowlog, "slow requests, newest first"),

@@ -211,15 +211,14 @@ def overrides(answer: Answer) -> str:
 
 
 def settings(answer: Answer) -> str:
-    """Every key with its value, where it comes from, and whether a reload changes it."""
+    """Every key with its value, where it comes from, and what a change takes."""
     rows = [
         (
-            row["key"], row["value"], f"line {row['line']}" if row["line"] else "default",
-            "hot" if row["hot"] else "restart",
+            row["key"], row["value"], f"line {row['line']}" if row["line"] else "default", row["takes"],
         )
         for row in answer["settings"]
     ]  # fmt: skip
-    return table(("key", "value", "from", "change"), rows)
+    return table(("key", "value", "from", "a change takes"), rows)
 
 
 def events(answer: Answer) -> str:

@@ -127,6 +127,13 @@ def test_what_is_shown_is_what_happened(operated: Operated) -> None:
     assert json.loads(operated.ctl("show", "stats", "shop", "a"))["instances"]["shop"]["nodes"].keys() == {"a"}
 
 
+def test_settings_say_what_a_change_takes(operated: Operated) -> None:
+    lines = operated.ctl("show", "settings").splitlines()
+    takes = {line.split()[0]: line.rpartition("  ")[2].strip() for line in lines}
+    assert (takes["proxy.workers"], takes["log.level"]) == ("new workers", "a reload")
+    assert takes["proxy.pidfile"] == "a restart"
+
+
 def test_every_question_can_be_asked_for_json(operated: Operated) -> None:
     for name, order in ORDERS.items():
         if order.method == "GET":
