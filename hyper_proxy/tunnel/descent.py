@@ -15,6 +15,7 @@ from gevent import spawn
 
 from hyper_proxy.common import faults
 from hyper_proxy.common.errors import BackendError
+from hyper_proxy.storage.cache import MARK
 
 if not cython.compiled:
     from hyper_proxy.conn_pool.lane import Lane
@@ -23,22 +24,25 @@ if not cython.compiled:
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+ERROR = 45  # "-", with which errors of redis begin
+
 
 @cython.cclass
 class Descent(Batch):
-    """lacks(reply): may it lack a value? complete(raw, shard, reply): the whole reply to that request, from below where
-    it must; raises BackendError. It may block.
+    """nil: how the client's protocol says nothing; a reply with it, with a mark, or that is an error, may lack a value.
+    complete_below(raw, shard, reply): the whole reply to that request, from below where it must; raises BackendError.
+    It may block.
     """
 
-    lacks: Callable[[Any], bool]
+    nil: bytes
     complete_below: Callable[[Any, int, Any], bytes]
     reads: dict  # slot -> (request, shard), of reads that are under way
     who: Any  # for the report of a fault
 
-    def __init__(self, who: Any, lacks: Any, complete_below: Any) -> None:
+    def __init__(self, who: Any, complete_below: Any) -> None:
         super().__init__()
         self.who = who
-        self.lacks = lacks
+        self.nil = b""
         self.complete_below = complete_below
         self.reads = {}
 
@@ -51,11 +55,17 @@ class Descent(Batch):
     @cython.ccall
     def deliver(self, position: cython.Py_ssize_t, reply: bytes | BackendError) -> None:
         """A reply of the first level, or what came from below instead."""
-        asked = self.reads.pop(position, None) if self.reads else None
-        if asked is None or not self.lacks(reply):
+        asked: tuple | None = self.reads.pop(position, None) if self.reads else None
+        if asked is None or (isinstance(reply, bytes) and self.is_whole(reply)):
             Batch.deliver(self, position, reply)
         else:
             spawn(self._descend, position, reply, *asked)
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def is_whole(self, reply: bytes) -> cython.bint:
+        """Values that happen to contain these bytes are looked at more closely, that is all."""
+        return reply[0] != ERROR and self.nil not in reply and MARK not in reply
 
     @cython.ccall
     def fail(self, position: cython.Py_ssize_t, error: BackendError) -> None:

@@ -14,7 +14,7 @@ from hyper_proxy.build import state
 from scripts.benchmark.cases import CASES, Case
 from scripts.benchmark.cost import cpu_s, rss_bytes
 from scripts.benchmark.drivers import drive
-from scripts.benchmark.report import Results, Samples, logging, machine, summary, table
+from scripts.benchmark.report import Results, Samples, machine, summary, table, variants
 from scripts.benchmark.sides import DIRECT, Arena, Side, fill, misses
 
 IDLE_CLIENTS = 2000
@@ -30,6 +30,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, action="append", help="number of workers of a fleet (default: 1 and 2)")
     parser.add_argument("--access-sample", type=float, action="append", default=[], metavar="SHARE",
                         help="one more fleet, with one worker that logs this share of its requests")  # fmt: skip
+    parser.add_argument("--levels", action="store_true", help="one more fleet: the servers as caches above a file")
     parser.add_argument("--quick", action="store_true", help="two rounds of a fifth of the requests: a smoke test")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every round's numbers there")
     chosen = parser.parse_args()
@@ -69,10 +70,12 @@ def idle_client_bytes(side: Side, protocol: str) -> float:
     return grown / IDLE_CLIENTS
 
 
-def prepare(arena: Arena, workers: list[int], shares: list[float], protocols: set[str]) -> list[Side]:
+def prepare(arena: Arena, chosen: argparse.Namespace, protocols: set[str]) -> list[Side]:
     """Start all sides, store the keys through twemproxy, and find them through the others."""
     reference = arena.twemproxy()
-    fleets = [*map(arena.fleet, workers), *(arena.fleet(1, share) for share in shares)]
+    fleets = [*map(arena.fleet, chosen.workers or [1, 2]), *(arena.fleet(1, share) for share in chosen.access_sample)]
+    if chosen.levels:
+        fleets.append(arena.leveled())
     for protocol in sorted(protocols):
         fill(reference, protocol)
         for side in fleets:
@@ -95,7 +98,7 @@ def main() -> int:
     results: Results = {}
     with tempfile.TemporaryDirectory() as folder, Arena(Path(folder)) as arena:
         protocols = {case.protocol for case in chosen.cases}
-        sides = prepare(arena, chosen.workers or [1, 2], chosen.access_sample, protocols)
+        sides = prepare(arena, chosen, protocols)
         for number in range(chosen.rounds):
             for case in chosen.cases:
                 for side in sides[number % len(sides) :] + sides[: number % len(sides)]:
@@ -108,8 +111,8 @@ def main() -> int:
     print(f"{machine()}; {state()}; medians of {chosen.rounds} alternating rounds")
     print("µs: CPU time of the whole process tree per request\n")
     print(table(results, chosen.cases))
-    if chosen.access_sample:
-        print(f"\nCPU time by that of the fleet that logs no requests:\n{logging(results, chosen.cases)}")
+    if chosen.access_sample or chosen.levels:
+        print(f"\nCPU time by that of the plain fleet with one worker:\n{variants(results, chosen.cases)}")
     print("\nmemory per idle client: " + ", ".join(f"{name} {grown / 1024:.1f} KB" for name, grown in idle.items()))
     if chosen.json:
         record = {"machine": machine(), "state": state(), "results": summary(results), "idle_client_bytes": idle}

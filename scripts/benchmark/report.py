@@ -48,8 +48,8 @@ def ratio(results: Results, case: str, side: str = ONE, base: str = TWEMPROXY) -
     return median(a / b for a, b in zip(ours.cpu_us, theirs.cpu_us, strict=True))
 
 
-def logging(results: Results, cases: list[Case]) -> str:
-    """What the fleets that log requests cost, by the one that does not; a line for each."""
+def variants(results: Results, cases: list[Case]) -> str:
+    """What fleets of one worker with something more cost, by the one without; a line for each."""
     sides = dict.fromkeys(side for _, side in results if side.startswith(f"{ONE}, "))
     lines = []
     for side in sides:

@@ -42,6 +42,13 @@ listen = ["127.0.0.1:{port}"]
 """
 
 
+BELOW = """
+  [[instance.level]]
+  storage = "sqlite"
+  servers = ["below.db"]
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Side:
     """Where to send the load of each protocol, and the root of the process tree that is charged for it."""
@@ -83,16 +90,20 @@ class Arena:
         ports = {protocol: server.port for protocol, server in running.items()}
         return Side(TWEMPROXY, ports, {protocol: server.pid for protocol, server in running.items()})
 
-    def fleet(self, workers: int, access_sample: float = 0) -> Side:
-        """This project with so many workers, which log this share of the requests."""
+    def leveled(self) -> Side:
+        """One worker, with the same servers as caches above a file that is never asked: all keys are there."""
+        return self.fleet(1, 0, BELOW)
+
+    def fleet(self, workers: int, access_sample: float = 0, below: str = "") -> Side:
+        """This project with so many workers, which log this share of the requests, maybe with a second level."""
         ports = {protocol: free_port() for protocol in self.nodes}
         config = f"[proxy]\nworkers = {workers}\n[log]\naccess_sample = {access_sample}\n"
         for protocol, nodes in self.nodes.items():
             listed = ", ".join(f'"{node.address}:1"' for node in nodes)
-            config += INSTANCE.format(protocol=protocol, port=ports[protocol], nodes=listed)
+            config += INSTANCE.format(protocol=protocol, port=ports[protocol], nodes=listed) + below
         fleet = self.stack.enter_context(Fleet(config, self.folder))
-        logging = f", {access_sample:g} logged" if access_sample else ""
-        name = f"{workers} worker{'s' * (workers > 1)}{logging}"
+        more = f", {access_sample:g} logged" if access_sample else ", 2 levels" if below else ""
+        name = f"{workers} worker{'s' * (workers > 1)}{more}"
         return Side(name, ports, dict.fromkeys(ports, fleet.process.pid))
 
 

@@ -1,4 +1,5 @@
-"""GET and MGET over levels whose first one is redis: what its reply lacks, and the whole reply from below."""
+"""GET and MGET over levels whose first one is redis: the whole reply, from below where that of the first level lacks
+something (hyper_proxy/tunnel/descent.py)."""
 
 from __future__ import annotations
 
@@ -7,17 +8,11 @@ from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.protocol.redis.encode import array
 from hyper_proxy.protocol.redis.framing import Framer, words
 from hyper_proxy.protocol.redis.translate_common import View, encode_value
-from hyper_proxy.storage.cache import MARK, Answer
+from hyper_proxy.storage.cache import Answer
 from hyper_proxy.tunnel.levels import Levels
 from hyper_proxy.tunnel.tier import Part
 
-NILS = {2: b"$-1\r\n", 3: b"_\r\n"}
 NO_LIMIT = 1 << 40  # the session has measured the request before
-
-
-def lacks(reply: bytes | BackendError, nil: bytes) -> bool:
-    """May something be missing? Values that contain these bytes are looked at more closely, that is all."""
-    return not isinstance(reply, bytes) or nil in reply or MARK in reply or reply[:1] == b"-"
 
 
 def complete(levels: Levels, raw: bytes, shard: int, reply: bytes | BackendError, view: View) -> bytes:

@@ -115,7 +115,8 @@ class RedisSession(Session):
             top = storage.tiers[0]
             self.placement, self.lanes = top.placement, top.lanes(top.cache.greeting_in(self.resp))
             if not isinstance(self.batch, Descent):
-                self.batch = Descent(self.client, self.lacks, self.complete)
+                self.batch = Descent(self.client, self.complete)
+            cython.cast(Descent, self.batch).nil = null(self.resp)
         self.special = (
             not (storage.forwards or self.leveled)
             or not self.authenticated
@@ -273,10 +274,6 @@ class RedisSession(Session):
         return treat.treat(self, raw, argv)
 
     # --- for levels
-
-    def lacks(self, reply: Any) -> bool:
-        """May this reply of the first level lack a value?"""
-        return leveled.lacks(reply, leveled.NILS[self.resp])
 
     def complete(self, raw: bytes, shard: int, reply: Any) -> bytes:
         """The whole reply, from below where it lacks something. Raises BackendError."""
