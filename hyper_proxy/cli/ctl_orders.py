@@ -92,11 +92,15 @@ def read_words(words: Sequence[str]) -> tuple[str, dict[str, str]]:
         name = " ".join(words[:count])
         if len(words) >= count and name in ORDERS:
             return name, _fields(name, words[count:])
-    said = " ".join(words)
+    said = " ".join(words[:2])
     starts = [name for name in ORDERS if name.split()[0] == words[0]]
     if starts:
-        raise Misused(f"'{words[0]}' goes on: {', '.join(map(usage, starts))}")
-    raise Misused(f"there is no verb '{said}'{suggest(said, ORDERS) or suggest(words[0], ORDERS)}: {', '.join(ORDERS)}")
+        near = suggest(words[1], [name.partition(" ")[2] for name in starts]) if len(words) > 1 else ""
+        if near:
+            raise Misused(f"'{words[0]}' does not go on with '{words[1]}'{near}")
+        raise Misused("\n  ".join([f"'{words[0]}' goes on:", *map(usage, starts)]))
+    near = suggest(said, ORDERS) or suggest(words[0], ORDERS)
+    raise Misused(f"there is no verb '{said}'{near}\nhyper-proxy ctl --help lists them all")
 
 
 def _fields(name: str, words: Sequence[str]) -> dict[str, str]:

@@ -199,7 +199,12 @@ def test_clients_logs_and_the_level_of_the_log(operated: Operated) -> None:
     ("words", "said"),
     [
         (("sho", "workers"), "there is no verb 'sho workers'; did you mean 'show workers'?"),
-        (("node",), "'node' goes on: node drain INSTANCE NODE, node maintenance INSTANCE NODE"),
+        (("show", "wrkers"), "'show' does not go on with 'wrkers'; did you mean 'workers'?"),
+        (("node", "drian", "shop", "a"), "'node' does not go on with 'drian'; did you mean 'drain'?"),
+        (("status",), "there is no verb 'status'; did you mean 'show stats'?\nhyper-proxy ctl --help lists them all\n"),
+        (("quit",), "there is no verb 'quit'\nhyper-proxy ctl --help lists them all\n"),
+        (("node",), "'node' goes on:\n  node drain INSTANCE NODE\n  node maintenance INSTANCE NODE\n"),
+        (("node", "xyz"), "'node' goes on:\n  node drain INSTANCE NODE\n"),
         (("node", "drain", "shop"), "usage: hyper-proxy ctl node drain INSTANCE NODE"),
         (("stop", "now"), "usage: hyper-proxy ctl stop"),
     ],
