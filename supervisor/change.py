@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import attrgetter
@@ -57,10 +58,15 @@ def renewing_changes(old: Config, new: Config) -> list[str]:
 def cold_changes(old: Config, new: Config) -> list[tuple[tuple[str, str], str]]:
     """The settings that differ and take a restart, each with a sentence for the operator."""
     return [
-        (row.key, f"{row.written(old)} is in force, {row.written(new)} needs a restart: {row.reason}")
+        (row.key, f"{_quoted(row.written(old))} is in force, {_quoted(row.written(new))} needs a restart: {row.reason}")
         for row in COLD
         if row.differs(old, new)
     ]
+
+
+def _quoted(value: object) -> str:
+    """As the file writes it: "" is nothing that a reader would see without quotes."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 PLACEMENT = ("storage", "servers", "hash", "distribution", "hash_tag", "db", "lushan_db")
