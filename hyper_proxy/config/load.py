@@ -28,6 +28,9 @@ MAX_OPEN_LINES = 2000
 """How far from the end the beginning of an unclosed string or list is looked for; each line costs a parse."""
 
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)")
+# What tomllib says of a string that goes on to the end of its line: not what its writer has done.
+_OPEN_STRING = ("Illegal character '\\n'", 'Expected "\'" (at end of document)')
+_HINTS = dict.fromkeys(_OPEN_STRING, ": is the string closed on this line?")
 
 
 def load(path: str) -> Config:
@@ -81,7 +84,8 @@ def inspect_text(text: str, path: str) -> tuple[Config | None, list[Finding]]:
         message = str(error)
         place = _AT_LINE.search(message)
         notes.lines = {(): int(place[1]) if place else _open_line(text)}
-        notes.add((), "HP103", f"is not valid toml: {_AT_LINE.sub('', message).strip()}")
+        hint = _HINTS.get(reason := _AT_LINE.sub("", message).strip(), "")
+        notes.add((), "HP103", f"is not valid toml: {reason}{hint}")
         return None, notes.findings
     notes.lines = find_lines(text)
     return _check(data, path, notes)

@@ -171,6 +171,12 @@ def test_what_is_no_toml_is_a_finding_with_its_line(text: str, line: int) -> Non
     assert [(finding.code, finding.line) for finding in found] == [("HP103", line)]
 
 
+@pytest.mark.parametrize("text", ['a = 1\nb = "x\nc = 1\n', "a = 1\nb = 'x\nc = 1\n", 'a = 1\nb = ["x,\n]\n'])
+def test_a_string_that_is_not_closed_is_called_so(text: str) -> None:
+    (finding,) = findings(text)
+    assert (finding.line, finding.message.endswith(": is the string closed on this line?")) == (2, True), finding
+
+
 @given(st.text() | st.text("[]{}=\"'#\n,.a1 ").map(lambda tail: PLAIN + tail))
 def test_any_text_gives_findings_and_no_traceback(text: str) -> None:
     for finding in findings(text):
