@@ -76,7 +76,7 @@ def hurt_and_heal(front: Front, hurt: Callable[[], None], heal: Callable[[], Non
     heal()
     wait_for(lambda: serves(lambda: client.get(lost)), "the server is back")
     assert client.incr(lost) in (2, 4), "a write that failed may have happened, or not"
-    assert front.fleet.log_contains("node.up instance=user node=a")
+    front.fleet.wait_log("node.up instance=user node=a")
 
 
 def test_a_server_is_killed(start_front: StartFront, pair: list[MariaDb]) -> None:
