@@ -142,8 +142,9 @@ class Node:
         if self.out:
             return self.error(self.out, OUT_OF_SERVICE[self.out])
         for pause in (self.pause, self.refusals.get(greeting)):
-            if pause is not None and (left := pause.until - monotonic()) > 0:
-                return self.error("backoff", f"{pause.reason}; next try in {left:.2f} s")
+            if pause is not None and pause.until > monotonic():
+                # The same text each time: who collects errors groups them by it.
+                return self.error("backoff", f"{pause.reason}; not tried again yet")
         return None
 
     def connect(self, greeting: Greeting, shared: bool = False) -> socket.socket:

@@ -312,7 +312,7 @@ def test_a_frozen_node_fails_within_the_deadline_and_comes_back_without_old_answ
     nodes[1].freeze()
     for key in bad[:5]:
         began = monotonic()
-        with pytest.raises(redis.ResponseError, match=r"node 'b .*(no answer within|timed out|next try)"):
+        with pytest.raises(redis.ResponseError, match=r"node 'b .*(no|not) (answer within|tried again yet)"):
             client.get(key)
         assert monotonic() - began < DEADLINE_S + 1
         assert client.get(good[0]) == f"value of {good[0]}".encode()
