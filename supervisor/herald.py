@@ -79,7 +79,8 @@ class Herald:
         slots = self._fleet.slots
         ready = sum(slot.state is SlotState.READY for slot in slots)
         if self._stopper.mode:
-            return f"{self._stopper.mode}: {len(self._fleet.live())} workers left"
+            left = len(self._fleet.live())
+            return f"{self._stopper.mode}: {left} worker{'s' if left != 1 else ''} left"
         state = "serving" if ready == len(slots) else "degraded" if self._ready else "starting"
         parts = [f"{state}: {ready} of {len(slots)} workers ready", f"generation {self._current.generation}"]
         overrides = self._current.overrides

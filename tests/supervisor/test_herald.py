@@ -117,6 +117,14 @@ def test_what_operators_have_ordered_is_in_the_status(start: Start, manager: Man
     assert manager.hear().status == usual
 
 
+@pytest.mark.parametrize(("workers", "left"), [(1, "1 worker left"), (2, "2 workers left")])
+def test_the_status_counts_who_is_left_at_the_end(start: Start, manager: Manager, workers: int, left: str) -> None:
+    fleet = start(workers=workers)
+    manager.until("READY=1")
+    fleet.stop()
+    assert f"draining: {left}" in [report.status for report in manager.rest()]
+
+
 def test_a_reload_of_a_stopping_fleet_says_nothing(start: Start, manager: Manager, tmp_path: Path) -> None:
     fleet = start(workers=1, drain=60)
     manager.until("READY=1")
