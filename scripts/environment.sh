@@ -47,18 +47,29 @@ want_headers() {
     say "$header is missing (Debian: apt-get install python3-dev): the hot loops stay plain Python"
 }
 
+# All packages of setup.cfg, and what builds it, one a line.
+requirements() {
+    "$python" -c '
+from configparser import RawConfigParser
+file = RawConfigParser()
+file.read("setup.cfg")
+print("setuptools>=69", file["options"]["install_requires"], file["options.extras_require"]["test"], sep="\n")'
+}
+
 make_environment() {
     command -v python3 >/dev/null || fail "python3 is missing"
     python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || fail "python3 is older than 3.11"
     mkdir -p .cache
     print=$(fingerprint)
     if [ ! -x "$python" ] || [ "$(cat .venv/fingerprint 2>/dev/null)" != "$print" ]; then
-        say "making .venv; this takes a minute"
+        say "making .venv; this takes some minutes, most of them to compile"
         want_headers
         [ -x "$python" ] && "$python" -c '' 2>/dev/null || make_venv
         pip="$python -m pip install -qq --disable-pip-version-check"
-        # The tools first: scripts/build compiles on two cores, and pip then finds everything compiled.
-        $pip 'setuptools>=69' 'cython>=3.1'
+        # What is not to be had is to be known before minutes of compiling; and scripts/build compiles on two cores, so
+        # that pip then finds everything compiled.
+        requirements >.cache/requirements.txt
+        $pip -r .cache/requirements.txt
         "$python" scripts/build
         $pip --no-build-isolation --editable '.[test]'
         echo "$print" >.venv/fingerprint

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -44,3 +45,32 @@ def test_what_is_compiled_is_used_and_reported() -> None:
     compiled = shared_object(HISTOGRAM) is not None
     assert ("hyper_proxy.stats.histogram" in compiled_modules()) == compiled
     assert run(HYPER_PROXY_PLAIN="").startswith("so|" if compiled else "py|")
+
+
+PYTHON_WITHOUT_PACKAGES = """#!/bin/sh
+case "$*" in
+*pip*-r*) cp .cache/requirements.txt asked; echo "no such version" >&2; exit 1 ;;
+*pip*test*) exit 1 ;;
+*scripts/build*) touch compiled ;;
+*) exec python3 "$@" ;;
+esac
+"""
+
+
+def test_a_package_that_is_not_to_be_had_is_known_before_anything_is_compiled(tmp_path: Path) -> None:
+    for name in ("setup.cfg", "pyproject.toml", "scripts/environment.sh"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    programs = {".venv/bin/python": PYTHON_WITHOUT_PACKAGES, "bin/apt-get": "#!/bin/sh\nexit 1\n"}
+    for name, text in programs.items():
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    script = tmp_path / "scripts/some"
+    script.write_text('set -eu\n. "$(dirname -- "$0")/environment.sh"\nmake_environment\n')
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    done = subprocess.run(["sh", script], env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, "no such version" in done.stderr) == (1, True), done.stderr
+    assert not (tmp_path / "compiled").exists()
+    asked = (tmp_path / "asked").read_text().split()
+    assert {"gevent>=24.2", "cython>=3.1", "setuptools>=69", "pytest>=8.2"} <= set(asked), "all at once"
