@@ -96,10 +96,11 @@ def test_a_server_that_answers_late_or_never(start_fleet: StartFleet, own: Own) 
     assert (record["key"], record["node"], record["error"]) == (digest(b"k"), f"a ({server.address})", "timeout")
     assert record["client"].startswith("127.0.0.1:")
     assert record["bytes_in"] == len(b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n")
+    written = fleet.stats()["instances"]["user"]["slow"]
+    wait_for(lambda: len(logged(fleet, "request.slow")) == written, "they are in the log")
     (line,) = [line for line in logged(fleet, "request.slow") if line["error"] == "timeout"]
     del record["at"]
     assert {name: line[name] for name in record} == record
-    assert fleet.stats()["instances"]["user"]["slow"] == len(logged(fleet, "request.slow"))
 
 
 def _answers(client: redis.Redis) -> bool:
@@ -223,7 +224,8 @@ def test_a_stall_of_all_clients_costs_a_limited_number_of_records(start_fleet: S
     server.thaw()
     stats = fleet.stats()["instances"]["user"]
     assert stats["slow"] == 250
-    assert stats["slow"] - stats["unlogged"] == len(logged(fleet, "request.slow"))
+    recorded = stats["slow"] - stats["unlogged"]
+    wait_for(lambda: len(logged(fleet, "request.slow")) == recorded, "all of them are in the log")
     assert 100 <= stats["unlogged"] < 250
 
 

@@ -56,9 +56,17 @@ class Reader:
         self.silent += len(data)
         try:
             self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            self.done.pop()  # the one that asks for it
-            raise Refusal(501, "no_upgrade", "no other protocol is served here", fatal=True) from None
+        except httptools.HttpParserUpgrade as upgrade:
+            self._decline(self.done[-1])
+            # The client may ask for another protocol and is answered in this one (RFC 9110, 7.8): clients that know
+            # HTTP/2 do so at every first request. For llhttp the rest is no HTTP any more, for us it is.
+            done, rest = self.done, data[upgrade.args[0] :]
+            self.parser = httptools.HttpRequestParser(self)
+            try:
+                self.done = done + self.feed(rest) if rest else done
+            except Refusal:
+                self.done[:0] = done
+                raise
         except httptools.HttpParserCallbackError as error:
             if self.fault is None:
                 raise
@@ -68,6 +76,14 @@ class Reader:
         if self.silent > self.limits.max_line_bytes + len(data):  # a header, or a line of chunks, without end
             raise self._head_too_large()
         return self.done
+
+    def _decline(self, request: Request) -> None:
+        """The parser has left out the body of a request that asks for another protocol, if it has one."""
+        body = request.header("content-length") not in ("", "0") or request.header("transfer-encoding")
+        if body or request.method == "CONNECT":
+            self.done.pop()
+            raise Refusal(501, "no_upgrade", "no other protocol is served here", fatal=True)
+        request.keep_alive = "close" not in request.header("connection").lower()
 
     # --- callbacks
 

@@ -325,3 +325,17 @@ def test_a_drain_breaks_no_response(tmp_path: Path) -> None:
         web.ask("PUT", "/v1/web/a", b"1")
         assert web.fleet.stop() == 0
         assert web.connection.sock.recv(100) == b""
+
+
+def test_a_wish_for_another_protocol_is_passed_over(web: Web) -> None:
+    """As curl --http2 and clients of Java ask at first."""
+    web.redis.set("a", "1")
+    wish = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAA\r\n\r\n"
+    raw = Raw(web.port)
+    raw.sock.sendall((b"GET /v1/web/a HTTP/1.1\r\n" + wish) * 2 + b"GET /v1/web/a HTTP/1.0\r\n\r\n")
+    replies = raw.file.read().split(b"HTTP/1.1 ")[1:]
+    raw.close()
+    assert [(reply[:3], reply.partition(b"\r\n\r\n")[2]) for reply in replies] == [(b"200", b"1")] * 3
+    assert web.ask("PUT", "/v1/web/a", b"2", connection="Upgrade", upgrade="h2c").code == "no_upgrade"
+    web.connection.close()
+    assert web.redis.get("a") == b"1"
