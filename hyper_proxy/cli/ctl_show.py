@@ -146,7 +146,8 @@ def instances(answer: Answer) -> str:
 def nodes(answer: Answer) -> str:
     """One line for each server: its state, and counters since the fleet began."""
     head = (
-        "instance", "node", "state", "connections", "in_flight", "queued", "requests", "errors", "p50_us", "p99_us",
+        "instance", "node", "state", "connections", "in_flight", "queued", "requests", "errors", "p50_us_ever",
+        "p99_us_ever",
     )  # fmt: skip
     states = node_states(answer)
     return table(
@@ -163,13 +164,20 @@ def nodes(answer: Answer) -> str:
 
 
 def node_states(report: Answer) -> dict[tuple[str, str], str]:
-    """In a word, by instance and label: what an operator has ordered, or "down" when a worker does not try it."""
+    """In a word, by instance and label: what an operator has ordered, or what was seen of it."""
     ordered = {(row["instance"], row["node"]): row["state"] for row in report["overrides"]["nodes"]}
     return {
-        (name, label): ordered.get((name, label)) or ("down" if row["backing_off"] else "up")
+        (name, label): ordered.get((name, label)) or _seen(row)
         for name, instance in report["instances"].items()
         for label, row in instance.get("nodes", {}).items()
     }
+
+
+def _seen(row: Answer) -> str:
+    """down: the last attempt of a worker failed; idle: no connection just now; untried: there was never one."""
+    if row.get("down", row["backing_off"]):
+        return "down"
+    return "up" if row["connections"] else "idle" if row["connects"] else "untried"
 
 
 def clients(answer: Answer) -> str:

@@ -92,6 +92,7 @@ class Node:
         # The shared and the private ones, those of the node before included until they end.
         self.lanes: set[Lane] = before.lanes if before else set()
         self.relays: set[socket.socket] = set()  # connections that clients listen on
+        self.told_down: str = before.told_down if before else ""  # the address that the log calls down
         self.out = server.out  # why it serves nobody: a state of OUT_OF_SERVICE, or ""
         self.retired: Retired = before.retired if before else Retired()
 
@@ -123,6 +124,14 @@ class Node:
     def is_backing_off(self) -> bool:
         """Is it not tried just now, because it failed?"""
         return self.pause.until > monotonic()
+
+    @property
+    def is_down(self) -> bool:
+        """Has the last attempt failed, and no new connection answered since? Also when the back-off is over.
+
+        A greeting that was refused says little while others work.
+        """
+        return bool(self.told_down) and (self.pause.failures > 0 or not any(lane.is_open for lane in self.lanes))
 
     def error(self, kind: str, detail: str) -> BackendError:
         """Count a failure and say it."""
@@ -189,8 +198,10 @@ class Node:
 
     def proved(self) -> None:
         """A new connection has answered its first request: only now is it known that the server is well."""
-        if self.pause.failures:
+        if self.told_down:
             log.info("node.up", instance=self.instance, node=self.label, address=self.server.address)
+            self.told_down = ""
+        if self.pause.failures:
             self.pause = Pause(self.backoff)
 
     def lost(self, kind: str, detail: str, blame: bool) -> BackendError:
@@ -234,7 +245,8 @@ class Node:
         return sock
 
     def _put_off(self, pause: Pause, kind: str, detail: str) -> BackendError:
-        if not pause.failures:
+        if self.told_down != self.server.address:
+            self.told_down = self.server.address
             where = {"instance": self.instance, "node": self.label, "address": self.server.address}
             log.warning("node.down", **where, kind=kind, why=detail)
         pause.lengthen(detail)

@@ -57,6 +57,11 @@ class SqlNode(Node):
         """How long a request waits for a connection."""
         return round(self.queue_s * 1000)
 
+    @property
+    def is_down(self) -> bool:
+        """A login that fails says little while other connections serve: the server may have no more of them."""
+        return bool(self.told_down) and not self.pool.is_open
+
     def open_connection(self) -> SqlConnection:
         """A new connection that is logged in. Raises BackendError, and gives the server a pause then."""
         wire = Wire(self.reach(True))

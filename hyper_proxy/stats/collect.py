@@ -75,6 +75,7 @@ def _node(node: Any) -> dict[str, Any]:
         "connections": sum(lane.is_open for lane in lanes) + len(node.relays),
         "connects": node.retired.connects,
         "backing_off": int(node.is_backing_off),
+        "down": int(node.is_down and not node.out),
         "out_of_service": int(bool(node.out)),
         "latency_us": node.latency.snapshot(),
     }

@@ -80,6 +80,8 @@ TABLE = (
     Statistic(NODE, "connections", GAUGE, "", "Connections that are open."),
     Statistic(NODE, "connects", COUNTER, "", "Connections that were made."),
     Statistic(NODE, "backing_off", GAUGE, "", "Workers that do not try the server just now, because it failed."),
+    Statistic(NODE, "down", GAUGE, "",
+              "Workers whose last attempt to reach the server failed; until a new connection answers."),
     Statistic(NODE, "out_of_service", GAUGE, "",
               "Workers in which the server is out of service by an operator's order."),
     Statistic(NODE, "latency_us", HISTOGRAM, "microseconds", "From sending a request to the server to its reply."),

@@ -43,7 +43,7 @@ class _Trouble:
 
 
 class History:
-    """Fed by the sampler (see `add`); the page asks for `pace`, `points` and `since`."""
+    """Fed by the sampler (see `add`); the page asks for `pace`, `latest`, `points` and `since`."""
 
     def __init__(self) -> None:
         self._samples: deque[Sample] = deque(maxlen=int(WINDOW_S / EVERY_S) + 1)
@@ -65,6 +65,10 @@ class History:
         """What an owner did in the last minute, as far as that is known."""
         fresh = [sample for sample in self._samples if now.at - sample.at <= WINDOW_S + EVERY_S and sample.at < now.at]
         return between(fresh[0], now, owner) if fresh else Pace()
+
+    def latest(self, now: Sample, owner: Owner) -> Pace:
+        """What it did in the last seconds: from the last sample but one until now."""
+        return between(self._samples[-2], now, owner) if len(self._samples) > 1 else self.pace(now, owner)
 
     def points(self, owner: Owner = FLEET) -> list[Point]:
         """Of the last 15 minutes, oldest first."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from hyper_proxy.config.model import OUT_OF_SERVICE
 from supervisor.sidecar.formats import duration, number
 from supervisor.sidecar.samples import CLIENTS_OWN
 
@@ -20,6 +21,11 @@ IMBALANCE = 2.0
 # With so few connections for each worker a hash is uneven, and nothing is wrong.
 IMBALANCE_FROM = 8
 QUEUED = 1000
+# As that of the alert HyperProxyServerSlow; of fewer answers in the minute one says little.
+SLOW_US = 100_000
+SLOW_FROM = 20
+# Kinds of errors that are no fault of the proxy or a server: clients err, an operator has said so.
+EXPECTED = CLIENTS_OWN | OUT_OF_SERVICE.keys()
 # A worker that was replaced so lately is still a pain.
 DEATH_S = 600.0
 
@@ -65,20 +71,28 @@ def _door(view: View) -> Iterator[Pain]:
 def _servers(view: View) -> Iterator[Pain]:
     for node in view["nodes"]:
         name = f"server {node['node']} of instance {node['instance']}"
-        if node["backing_off"]:
-            text = f"{name} is out for {node['backing_off']} of {len(view['workers'])} workers{_kinds(node)}"
+        if node["down"]:
+            text = f"{name} is down for {node['down']} of {len(view['workers'])} workers{_kinds(node)}"
             yield Pain(BAD, text, "nodes", node["since"])
-        elif node["trouble"]:
+        elif node["failing"]:
             yield Pain(BAD, f"{name} fails{_kinds(node)}", "nodes", node["since"])
+        elif node["trouble"]:
+            yield Pain(WARNING, f"{name} is well again; it failed within the last minute{_kinds(node)}", "nodes")
+        elif node["p99_us"] > SLOW_US and node["requests"] * node["seconds"] >= SLOW_FROM:
+            text = f"{name} is slow: one answer in a hundred takes {duration(node['p99_us'])} or longer"
+            yield Pain(WARNING, text, "nodes")
         elif node["queued"] >= QUEUED:
             yield Pain(WARNING, f"{number(node['queued'])} requests wait to be sent to {name}", "nodes")
 
 
 def _instances(view: View) -> Iterator[Pain]:
     for row in view["instances"]:
-        if row["trouble"]:
+        if row["failing"]:
             text = f"clients of instance {row['instance']} get errors{_kinds(row)}"
             yield Pain(BAD, text, "instances", row["since"])
+        elif row["trouble"]:
+            text = f"clients of instance {row['instance']} get no errors any more; within the last minute they got"
+            yield Pain(WARNING, f"{text}{_kinds(row)}", "instances")
         if row["refused"]:
             yield Pain(BAD, f"instance {row['instance']} refuses clients: too many of them", "instances")
 
@@ -119,6 +133,13 @@ def _orders(view: View) -> Iterator[Pain]:
         yield Pain(WARNING, text, "events")
 
 
+def _reload(view: View) -> Iterator[Pain]:
+    last = view["config"]["last_reload"]
+    if not last["ok"]:
+        text = f"the last reload was refused; generation {last['generation']} goes on serving"
+        yield Pain(WARNING, text, "reload-failed", last["at"])
+
+
 def _upgrade(view: View) -> Iterator[Pain]:
     last = view["master"]["last_upgrade"]
     if last and not last["ok"]:
@@ -126,10 +147,10 @@ def _upgrade(view: View) -> Iterator[Pain]:
 
 
 def _kinds(row: View) -> str:
-    kinds = [f"{number(rate)}/s {kind}" for kind, rate in row["errors"].items() if kind not in CLIENTS_OWN]
+    kinds = [f"{number(rate)}/s {kind}" for kind, rate in row["errors"].items() if kind not in EXPECTED]
     return ": " + ", ".join(kinds) if kinds else ""
 
 
 CHECKS: tuple[Callable[[View], Iterator[Pain]], ...] = (
-    _door, _servers, _instances, _workers, _balance, _upgrade, _orders,
+    _door, _servers, _instances, _workers, _balance, _reload, _upgrade, _orders,
 )  # fmt: skip

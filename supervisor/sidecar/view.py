@@ -8,7 +8,7 @@ from typing import Any
 from supervisor.sidecar.health import readiness
 from supervisor.sidecar.history import History, Point
 from supervisor.sidecar.keys import big_keys, hot_keys, slow_requests
-from supervisor.sidecar.pains import BAD, pains
+from supervisor.sidecar.pains import BAD, EXPECTED, pains
 from supervisor.sidecar.report import stats_report
 from supervisor.sidecar.sampler import sample_of
 from supervisor.sidecar.samples import FLEET, Owner, Pace, Sample
@@ -114,8 +114,8 @@ def _instance(name: str, row: dict[str, Any], history: History, now: Sample) -> 
         "in_flight": row.get("in_flight", 0),
         "queued": sum(node.get("queued", 0) for node in nodes),
         "servers": len(nodes),
-        "servers_out": sum(bool(node.get("backing_off")) for node in nodes),
-    } | _paced(history.pace(now, ("instance", name)))
+        "servers_out": sum(bool(node.get("down")) for node in nodes),
+    } | _watched(history, now, ("instance", name))
 
 
 def _nodes(report: dict[str, Any], history: History, now: Sample) -> list[dict[str, Any]]:
@@ -125,7 +125,7 @@ def _nodes(report: dict[str, Any], history: History, now: Sample) -> list[dict[s
             "instance": name,
             "node": label,
             "since": history.since(("node", name, label)),
-            "backing_off": node.get("backing_off", 0),
+            "down": node.get("down", 0),
             "out_of_service": node.get("out_of_service", 0),
             "state": _node_state(node),
             "in_flight": node.get("in_flight", 0),
@@ -133,19 +133,30 @@ def _nodes(report: dict[str, Any], history: History, now: Sample) -> list[dict[s
             "pending_bytes": node.get("pending_bytes", 0),
             "connections": node.get("connections", 0),
         }
-        | _paced(history.pace(now, ("node", name, label)))
+        | _watched(history, now, ("node", name, label))
         for name, instance in report["instances"].items()
         for label, node in instance.get("nodes", {}).items()
     ]
-    return sorted(rows, key=lambda row: (not row["backing_off"], not row["trouble"], -row["requests"]))
+    return sorted(rows, key=lambda row: (not row["down"], not row["failing"], not row["trouble"], -row["requests"]))
 
 
 def _node_state(node: dict[str, Any]) -> str:
     if node.get("out_of_service"):
         return "out of service"
-    if node.get("backing_off"):
-        return "out"
-    return "up" if node.get("connections") else "idle"
+    if node.get("down"):
+        return "down"
+    return "up" if node.get("connections") else "idle" if node.get("connects") else "untried"
+
+
+def _watched(history: History, now: Sample, owner: Owner) -> dict[str, Any]:
+    """The last minute, with `trouble` but for what an operator has ordered, and whether that goes on."""
+    pace = history.pace(now, owner)
+    recent = _unordered(history.latest(now, owner))
+    return _paced(pace) | {"trouble": _unordered(pace), "failing": recent > 0}
+
+
+def _unordered(pace: Pace) -> float:
+    return sum(rate for kind, rate in pace.errors.items() if kind not in EXPECTED)
 
 
 def _paced(pace: Pace) -> dict[str, Any]:

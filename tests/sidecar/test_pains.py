@@ -16,18 +16,19 @@ def worker(slot: int = 0, **more: Any) -> dict[str, Any]:
 
 
 def node(**more: Any) -> dict[str, Any]:
-    row = {"node": "a", "instance": "shop", "backing_off": 0, "trouble": 0.0, "errors": {}, "queued": 0, "since": None}
-    return row | more
+    row = {"node": "a", "instance": "shop", "down": 0, "failing": False, "trouble": 0.0, "errors": {}}
+    return row | {"queued": 0, "since": None, "p99_us": 900, "requests": 5.0, "seconds": 60.0} | more
 
 
 def view(**more: Any) -> dict[str, Any]:
     well = {"at": 1e9, "state": {"word": "serving", "reasons": []}, "workers": [worker()], "nodes": [node()]}
     quiet = {"instances": [], "silent": [], "overrides": [], "imbalance": 1.0, "master": {"last_upgrade": None}}
+    quiet["config"] = {"last_reload": {"ok": True}}
     return well | quiet | more
 
 
 def instance(**more: Any) -> dict[str, Any]:
-    return {"instance": "shop", "trouble": 0.0, "errors": {}, "refused": 0.0, "since": None} | more
+    return {"instance": "shop", "failing": False, "trouble": 0.0, "errors": {}, "refused": 0.0, "since": None} | more
 
 
 def test_a_fleet_that_is_well_has_none() -> None:
@@ -38,10 +39,14 @@ def test_a_fleet_that_is_well_has_none() -> None:
     ("ill", "level", "text"),
     [
         ({"state": {"word": "not serving", "reasons": ["no worker is ready"]}}, BAD, "no worker is ready"),
-        ({"nodes": [node(backing_off=1, errors={"refused": 2.0})]}, BAD, "is out for 1 of 1 workers: 2/s refused"),
-        ({"nodes": [node(trouble=3.0, errors={"timeout": 3.0})]}, BAD, "fails: 3/s timeout"),
+        ({"nodes": [node(down=1, errors={"refused": 2.0})]}, BAD, "is down for 1 of 1 workers: 2/s refused"),
+        ({"nodes": [node(failing=True, trouble=3.0, errors={"timeout": 3.0})]}, BAD, "fails: 3/s timeout"),
+        ({"nodes": [node(trouble=3.0, errors={"timeout": 3.0})]}, WARNING, "well again; it failed within"),
+        ({"nodes": [node(p99_us=150_000)]}, WARNING, "is slow: one answer in a hundred takes 150 ms"),
         ({"nodes": [node(queued=5000)]}, WARNING, "5000 requests wait"),
-        ({"instances": [instance(trouble=1.0, errors={"reset": 1.0})]}, BAD, "get errors: 1/s reset"),
+        ({"instances": [instance(failing=True, trouble=1.0, errors={"reset": 1.0})]}, BAD, "get errors: 1/s reset"),
+        ({"instances": [instance(trouble=1.0, errors={"reset": 1.0})]}, WARNING, "no errors any more"),
+        ({"config": {"last_reload": {"ok": False, "generation": 3, "at": 1.0}}}, WARNING, "reload was refused"),
         ({"instances": [instance(refused=1.0)]}, BAD, "refuses clients"),
         ({"workers": [worker(state="waiting", last_exit="signal KILL")]}, BAD, "the last one ended: signal KILL"),
         ({"workers": [worker(state="quarantined")]}, BAD, "is quarantined"),
@@ -66,6 +71,10 @@ def test_each_pain_is_told(ill: dict[str, Any], level: str, text: str) -> None:
 
 def test_every_counter_that_hurts_is_one_of_the_table() -> None:
     assert GROWING.keys() <= set(WORKER_COUNTERS)
+
+
+def test_a_slow_answer_among_few_says_nothing() -> None:
+    assert pains(view(nodes=[node(p99_us=150_000, requests=0.1)])) == []
 
 
 def test_an_old_death_is_history() -> None:
