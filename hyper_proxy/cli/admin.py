@@ -16,12 +16,14 @@ from urllib.parse import urlencode
 
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.config.addresses import read_listen
-from hyper_proxy.config.load import read_text
+from hyper_proxy.config.load import inspect_text, read_text
 
 DEFAULT_ADMIN = "127.0.0.1:22122"
 # Longer than the sidecar's own patience with a reload, so that its answer is what ends the wait.
 TIMEOUT_S = 65.0
 TOKEN_VARIABLE = "HYPER_PROXY_TOKEN"
+
+_INSTEAD = f"use --admin HOST:PORT ({DEFAULT_ADMIN}, if the file named none), or HUP"
 
 Answer = dict[str, Any]
 
@@ -73,7 +75,8 @@ class Admin:
         except PermissionError as error:
             raise Unreachable(f"{self.address}: {error.strerror}: be the user of the fleet, or root") from error
         except (ConnectionRefusedError, FileNotFoundError) as error:
-            raise Unreachable(f"no fleet answers on {self.address} ([admin] listen): {error.strerror}") from error
+            why = f"no fleet answers on {self.address} ([admin] listen): {error.strerror}"
+            raise Unreachable(why + self._moved) from error
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise Unreachable(f"the fleet does not answer on {self.address} ([admin] listen): {error}") from error
         finally:
@@ -90,7 +93,14 @@ class Admin:
         fleet = answer["fleet"]
         if os.path.realpath(fleet["file"]) != os.path.realpath(self.file):
             other = f"the fleet of {fleet_name(fleet)} answers there"
-            raise Unreachable(f"{self.address} is [admin] listen of {self.file}, but {other}")
+            raise Unreachable(f"{self.address} is [admin] listen of {self.file}, but {other}{self._moved}")
+
+    @property
+    def _moved(self) -> str:
+        """What else may be the reason: a fleet answers where the file said when it was read, and nowhere else."""
+        if not self.file:
+            return ""
+        return f"\nif {self.file} said another [admin] listen when the fleet read it: --admin OLD, or HUP to its master"
 
 
 def find_admin(arguments: argparse.Namespace) -> Admin:
@@ -103,12 +113,14 @@ def find_admin(arguments: argparse.Namespace) -> Admin:
     if arguments.config is None:
         return Admin(arguments.admin or DEFAULT_ADMIN, token)
     path = arguments.config
+    text = read_text(path)
     try:
-        table = tomllib.loads(read_text(path)).get("admin", {})
+        table = tomllib.loads(text).get("admin", {})
         address = read_listen(table.get("listen", DEFAULT_ADMIN)).address
         return Admin(address, token or str(table.get("token", "")), path)
     except (ValueError, AttributeError, RecursionError) as error:  # no toml, no address; no table, no string
-        raise Unreachable(f"{path}: [admin] listen can't be read: {error}; use --admin HOST:PORT") from error
+        findings = map(str, inspect_text(text, path)[1])
+        raise Unreachable("\n".join(["[admin] listen can't be read:", *findings, _INSTEAD])) from error
 
 
 def fleet_name(fleet: Mapping[str, Any]) -> str:

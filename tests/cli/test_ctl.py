@@ -221,6 +221,26 @@ def test_a_fleet_that_is_not_there_or_not_ours(tmp_path: Path) -> None:
     assert (done.returncode, "No such file" in done.stderr) == (1, True)
 
 
+def test_a_file_that_was_changed_says_how_else_the_fleet_is_reached(operated: Operated, tmp_path: Path) -> None:
+    file, port = operated.fleet.file, operated.fleet.admin_port
+    good = file.read_text()
+    file.write_text(good.replace("drain_timeout_s = 1", 'drain_timeout_s = "1'))
+    done = run("-c", str(file), "reload")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"\n{file}:3: error: HP103 is not valid toml: " in done.stderr
+    assert "use --admin HOST:PORT (127.0.0.1:22122, if the file named none), or HUP" in done.stderr
+    file.write_text("[admin]\nlisten = 5\n")
+    assert f"\n{file}:2: error: HP105 admin.listen: " in run("-c", str(file), "reload").stderr
+    free = free_port()
+    file.write_text(good.replace(str(port), str(free)))
+    done = run("-c", str(file), "reload")
+    assert done.returncode == 1
+    assert f"no fleet answers on 127.0.0.1:{free}" in done.stderr
+    assert f"if {file} said another [admin] listen when the fleet read it: --admin OLD, or HUP" in done.stderr
+    assert run("--admin", f"127.0.0.1:{port}", "reload").returncode == 0
+    assert run("-c", str(file), "wait-ready").returncode == 0
+
+
 def test_orders_need_the_token_and_a_unix_socket_will_do(redis_nodes: list[Running], tmp_path: Path) -> None:
     path = tmp_path / "admin.sock"
     fleet = Operated(redis_nodes, tmp_path, f'[admin]\nlisten = "unix:{path}"\ntoken = "secret"').fleet
