@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import time
 from datetime import datetime
 from itertools import pairwise
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import psutil
 
+from tests.kit.fleet import COMMAND, ROOT
 from tests.kit.ports import free_port
 from tests.kit.wait import wait_for
 from tests.supervisor.conftest import StandInFleet, StartStandIn, ask, ctl
@@ -53,6 +55,10 @@ def test_quick_deaths_come_slower_and_slower_until_the_slot_is_given_up_for_a_wh
     assert row["exit"]["error"] == f"{fleet.file}: told to fail at boot"
     assert fleet.http("GET", "/health/ready")[0] == 200
     assert worker(fleet, 0)["restarts"] == 0
+    words = ["top", "--admin", f"127.0.0.1:{fleet.admin_port}", "--once"]
+    shown = subprocess.run([*COMMAND, *words], cwd=ROOT, capture_output=True, text=True, timeout=30, check=True).stdout
+    assert "1 of 2 workers ready" in shown
+    assert re.search(r"^ *1 +- +\d+ +quarantined", shown, re.MULTILINE), "it has no process"
 
 
 def test_without_a_healthy_worker_readiness_is_red_and_the_master_idle(start_standin: StartStandIn) -> None:

@@ -114,6 +114,7 @@ def _worker(row: Report, old: Report, seconds: float) -> Figures:
     counted = {name: row.get(name) for name in ("connections", "in_flight", "rss_bytes")}
     cpu = _per_second(before.get("cpu_s"), row.get("cpu_s"), seconds)
     return {name: row[name] for name in gauges} | counted | {
+        "pid": row["pid"] or None,  # a slot in quarantine has none
         "requests_per_s": _per_second(before.get("requests"), row.get("requests"), seconds),
         "cpu_percent": None if cpu is None else cpu * 100,
     }  # fmt: skip

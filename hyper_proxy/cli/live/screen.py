@@ -76,9 +76,11 @@ def _trouble(source: Source) -> Iterable[RenderableType]:
 def _header(shown: Figures, choice: Choice) -> Iterable[Text]:
     master, config, totals = shown["master"], shown["config"], shown["totals"]
     ready = sum(row["state"] == "ready" for row in shown["workers"])
+    slots = len({row["slot"] for row in shown["workers"]})
     serving = master["state"] in ("running", "drained")
     line = Text(f" {master['state'].upper()} ", GOOD if serving else BAD)
-    line.append(f"  {fleet_name(shown['fleet'])}, up {duration(master['uptime_s'])}, {ready} workers ready", "")
+    workers = f"{ready} of {slots} workers ready"
+    line.append(f"  {fleet_name(shown['fleet'])}, up {duration(master['uptime_s'])}, {workers}", "")
     if choice.frozen:
         line.append("   standing still: space goes on", HEAD)
     yield line
@@ -166,8 +168,6 @@ def _order(view: View, choice: Choice) -> int:
 
 
 def _style(row: dict[str, Any]) -> str:
-    if row.get("state") in (None, "ready", "up"):
+    if row.get("state") in (None, "ready", "up", "idle", "untried"):
         return ""
     return "yellow" if row["state"] in ("booting", "draining", "drained", "maintenance") else "red"
-
-
