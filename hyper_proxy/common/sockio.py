@@ -9,7 +9,7 @@ import os
 from array import array
 from errno import EAGAIN, EINTR
 from fcntl import ioctl
-from termios import TIOCOUTQ
+from termios import FIONREAD, TIOCOUTQ
 
 import cython
 
@@ -61,6 +61,15 @@ def send(fd: cython.int, data: bytes, start: cython.Py_ssize_t) -> cython.Py_ssi
 
 def untaken(fd: int) -> int:
     """How many bytes the kernel has taken from us and the other end has not taken from it."""
+    return _waiting(fd, TIOCOUTQ)
+
+
+def unread(fd: int) -> int:
+    """How many bytes have come and are not read."""
+    return _waiting(fd, FIONREAD)
+
+
+def _waiting(fd: int, which: int) -> int:
     count = array("i", [0])
-    ioctl(fd, TIOCOUTQ, count)
+    ioctl(fd, which, count)
     return count[0]

@@ -1,9 +1,9 @@
-"""What a worker does when it has more memory than it may: it takes in less, until that is over. Nobody is cut off.
+"""What a worker does when it has more memory than it may: it takes in less, until that is over.
 
     new clients are refused, in the words of their protocol            (admission.py)
     large replies are dropped as they come, and an error said instead  (conn_pool/replies.py)
     batches are small, so that a client that reads slowly holds little
-    clients in the middle of a large request are not read from, but for one
+    clients in the middle of a large request are not read from, but for one; who sends nothing of it is let go
     what is free goes back to the system                               (common/memory.py)
 """
 
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import gevent
 
 from hyper_proxy.common.memory import MEMORY
+from hyper_proxy.entry.stalled import Stalled
 from hyper_proxy.protocol.session import limit_batches
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ LOOK_S = 0.1
 HELD_LOOK_S = 0.02  # while clients are held: those that are gone meanwhile end one after the other
 SMALL_BATCH_BYTES = 1 << 16
 STALL_S = 1.0  # a client that sends nothing for so long gives way to the next
+GIVE_UP_S = 10.0  # and after so long its connection is ended: new clients are refused for what it holds
 
 
 class Pressure:
@@ -38,6 +40,7 @@ class Pressure:
         self.shortages = 0
         self.short = False
         self.held: set[Client] = set()
+        self.stalled = Stalled(GIVE_UP_S)
         self.favoured: Client | None = None
         self.favoured_bytes = 0
         self.favoured_at = 0.0
@@ -67,6 +70,9 @@ class Pressure:
         if not large:
             self.favoured = None
             return
+        for client in self.stalled.find(large, now):
+            self.admission.say("client.stalled", "", client=client.address, kept=client.kept, seconds=GIVE_UP_S)
+            client.hang_up()
         favoured = self.favoured
         if favoured not in large or self._stalls(favoured, now):
             others = [client for client in large if client is not favoured] or large

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import psutil
 import pytest
@@ -228,3 +228,19 @@ def test_memcache_clients_read_a_servers_error(serve: Callable[..., Served]) -> 
         with pytest.raises(MemcacheServerError, match="out of memory: the reply is dropped"):
             client.get_many(list(values))
     wait_for(lambda: fetches(lambda: client.get_many(list(values)), values), "memory is given back")
+
+
+def test_requests_that_never_come_do_not_lock_others_out(serve: Callable[..., Served]) -> None:
+    """Eighty clients begin to send 500 MB each, stop after some, and stay."""
+    served = serve()
+    half = b"*3\r\n$3\r\nSET\r\n$3\r\nbig\r\n$500000000\r\n" + bytes(5_000_000)
+    with ExitStack() as crowd:
+        for _ in range(80):
+            sock = crowd.enter_context(served.connect())
+            sock.settimeout(0.2)  # when it is not read from any more, it has sent enough
+            with suppress(TimeoutError, OSError):
+                sock.sendall(half)
+        assert is_refused(served)
+        wait_for(lambda: not is_refused(served), "new clients are served again", 40)
+        assert redis.Redis(port=served.port, protocol=2).set("small", "v")
+    assert served.fleet.log_contains("client.stalled")
