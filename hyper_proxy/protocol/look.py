@@ -150,13 +150,19 @@ def count_keys(session: Any, index: int, reply: object) -> None:
 
 def _draft(session: Any, count: int, slots: list[Any] | None, out: bytes) -> Draft:
     ended = now()
-    failure = next((slot for slot in slots or () if isinstance(slot, BackendError)), None)
+    failures = [slot for slot in slots or () if isinstance(slot, BackendError)]
     phases, node = _phases(session, ended)
+    failure = next((one for one in failures if _label(one) == node), failures[0] if failures else None)
     error = failure.kind if failure is not None else SERVER_SAID if out.startswith(FAILED) else ""
     return Draft(
-        session.began, ended, phases, failure.node if failure is not None else node, error,
+        session.began, ended, phases, node or (_label(failure) if failure is not None else ""), error,
         session.seen, session.seen_from, session.seen_to, count, len(out),
     )  # fmt: skip
+
+
+def _label(failure: BackendError) -> str:
+    """The server's label, of which its address may follow (Node.where)."""
+    return failure.node.partition(" (")[0]
 
 
 def _phases(session: Any, ended: float) -> tuple[Phases, str]:

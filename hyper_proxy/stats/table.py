@@ -121,11 +121,11 @@ a share of 0.003 adds less than a tenth. Commands that wait for other clients (B
 - `slot`, `instance`, `client`: worker, instance, and the client's address
 - `command`, `keys`, `key`: of the first request: its name, how many keys it has, and its first key
 - `requests`: how many there were
-- `node`: the server that was waited for last
+- `node`: the label of the server that was waited for last
 - `bytes_in`, `bytes_out`: size of the requests and of the replies
 - `total_us`: from reading the requests until the client had taken the reply; the sum of the phases, but for rounding
-- `error`: kind of the first failure of a server (docs/errors.md), `reply` if the reply begins with another error, else
-  empty
+- `error`: kind of the failure of that server, or else of the first that failed (docs/errors.md); `reply` if the reply
+  begins with another error, else empty
 
 The phases, in microseconds, follow each other. Where several servers were asked, `queue_us`, `connect_us` and
 `storage_us` are those of the reply that came last.

@@ -93,7 +93,7 @@ def test_a_server_that_answers_late_or_never(start_fleet: StartFleet, own: Own) 
     (record, *_) = slow(fleet)
     assert mostly(record) == "storage_us"
     assert (record["command"], record["requests"], record["keys"]) == ("get", 1, 1)
-    assert (record["key"], record["node"], record["error"]) == (digest(b"k"), f"a ({server.address})", "timeout")
+    assert (record["key"], record["node"], record["error"]) == (digest(b"k"), "a", "timeout")
     assert record["client"].startswith("127.0.0.1:")
     assert record["bytes_in"] == len(b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n")
     written = fleet.stats()["instances"]["user"]["slow"]
@@ -249,3 +249,21 @@ def test_a_share_of_all_requests_is_logged_and_a_reload_changes_it(start_fleet: 
     assert (records[0]["error"], records[0]["bytes_out"], records[0]["node"]) == ("", len(b"$-1\r\n"), "a")
     assert (records[50]["command"], records[50]["error"]) == ("gett", "reply")
     assert logged(fleet, "request.slow") == []
+
+
+def test_the_server_that_was_waited_for_is_named_and_not_the_one_that_failed_first(
+    start_fleet: StartFleet, own: Own
+) -> None:
+    frozen, dead, port = own(redis_server()), free_port(), free_port()
+    text = config(port, frozen.address).replace(f'"{frozen.address} a"', f'"{frozen.address} a", "127.0.0.1:{dead} c"')
+    fleet = start_fleet(text)
+    client = redis.Redis(port=port, protocol=2, retry=NO_RETRY)
+    keys = [f"key{number}" for number in range(40)]
+    frozen.freeze()
+    with pytest.raises(redis.ResponseError):
+        client.mget(keys)
+    with pytest.raises(redis.ResponseError):
+        client.mget(keys)  # of the dead one it is known by now
+    frozen.thaw()
+    for record in slow(fleet):
+        assert (record["node"], record["error"]) == ("a", "timeout")
