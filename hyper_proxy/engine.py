@@ -11,6 +11,7 @@ from typing import Any
 
 import gevent
 
+from hyper_proxy.common import log
 from hyper_proxy.common.descriptors import RESERVE
 from hyper_proxy.common.faults import FAULTS
 from hyper_proxy.common.memory import MEMORY
@@ -60,6 +61,7 @@ class Engine:
         self.slot = slot
         self.fronts: dict[str, Front] = {}
         self.journal = Journal(slot)
+        log.watch(self.journal.note)
         self.listeners: dict[tuple[str, str], Listener] = {}
         self.adopted: dict[int, list[Listener]] = {}
         self.out: Mapping[str, Mapping[str, str]] = {}

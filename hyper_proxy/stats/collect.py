@@ -30,6 +30,7 @@ def collect(fronts: Mapping[str, Any], journal: Journal, worker: Mapping[str, in
         "worker": {"connections": connections, "rss_bytes": rss_bytes(), "fds": open_descriptors(), **work, **worker},
         "instances": instances,
         "slowlog": list(journal.recent),
+        "events": list(journal.events),
     }
 
 

@@ -2,12 +2,13 @@
 
 A snapshot is what a worker's engine reports, and what `merge` returns, so that sums can be added to again:
 
-    {"worker": {name: n}, "instances": {NAME: INSTANCE}, "slowlog": [RECORD, ...]}
+    {"worker": {name: n}, "instances": {NAME: INSTANCE}, "slowlog": [RECORD, ...], "events": [EVENT, ...]}
     INSTANCE = {name: n, "requests": {class: n}, "errors": {kind: n}, "latency_us": {class: HISTOGRAM},
                 "hot_keys": [[key, count], ...], "big_keys": [[key, bytes], ...],
                 "nodes": {LABEL: {name: n, "errors": {kind: n}, "latency_us": HISTOGRAM}}}
 
     RECORD is that of a slow request, with its time as "at" (hyper_proxy.stats.slowlog): the newest are kept, in order
+    EVENT is what the log says of a server, {"at": s, "level": "", "event": "", "fields": {name: text}}: the same
     HISTOGRAM = {"sum_us": n, "cells": [[cell, count], ...]}, to which merge adds "count" and percentiles
 """
 
@@ -104,6 +105,7 @@ def _by_key(pairs: list[Any], join: Callable[[int, int], int]) -> list[Any]:
 
 LISTS: dict[str, Callable[[list[Any]], list[Any]]] = {
     "slowlog": _newest,
+    "events": _newest,
     "hot_keys": lambda pairs: _by_key(pairs, operator.add),
     "big_keys": lambda pairs: _by_key(pairs, max),
 }

@@ -21,6 +21,10 @@ SAMPLED_PER_S = 10_000
 # A line of the log has a time and the worker's slot already.
 BOUND = ("at", "slot")
 
+# What the log says of servers is kept as well, so many lines, for who asks what happened before.
+OF_SERVERS = frozenset({"node.down", "node.up"})
+LONGEST = 500
+
 
 class Allowance:
     """At most so many in a second."""
@@ -48,6 +52,7 @@ class Journal:
         self.slot = slot
         self.show_keys = False
         self.recent: deque[Record] = deque(maxlen=KEPT)
+        self.events: deque[Record] = deque(maxlen=KEPT)
         self.slow = Allowance(SLOW_PER_S)
         self.sampled = Allowance(SAMPLED_PER_S)
 
@@ -59,3 +64,9 @@ class Journal:
             log.warning("request.slow", **fields)
         else:
             log.info("request.sampled", **fields)
+
+    def note(self, at: float, level: str, event: str, fields: dict[str, object]) -> None:
+        """Keep what the log says of a server (hyper_proxy.common.log.watch); `at` in seconds since 1970."""
+        if event in OF_SERVERS:
+            texts = {name: str(value)[:LONGEST] for name, value in {"slot": self.slot, **fields}.items()}
+            self.events.append({"at": at, "level": level, "event": event, "fields": texts})

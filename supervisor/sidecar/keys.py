@@ -21,6 +21,11 @@ def slow_requests(answer: dict[str, Any], limit: int = SHOWN) -> list[dict[str, 
     return sorted(entries, key=lambda entry: float(entry["at"]), reverse=True)[:limit]
 
 
+def server_events(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """Servers that went down and came up, as each living worker saw it, in the form of the master's events."""
+    return [event for row in answer["snapshots"] for event in row["data"].get("events", [])]
+
+
 def worst_phase(entry: dict[str, Any]) -> str:
     """Where most of the time of a slow request went."""
     return max(PHASES, key=lambda phase: int(entry.get(f"{phase}_us") or 0))

@@ -9,7 +9,7 @@ from flask import Response, request
 from werkzeug.exceptions import BadRequest
 
 from supervisor.sidecar.health import readiness
-from supervisor.sidecar.keys import KEYS_SHOWN, SHOWN, big_keys, hot_keys, slow_requests
+from supervisor.sidecar.keys import KEYS_SHOWN, SHOWN, big_keys, hot_keys, server_events, slow_requests
 from supervisor.sidecar.metrics import exposition
 from supervisor.sidecar.page import ASK_TIMEOUT_S, NOT_FOUND, OK, UNAVAILABLE, Asks, Page, reply
 from supervisor.sidecar.report import select, stats_report
@@ -64,6 +64,11 @@ def _slowlog(link: Asks) -> Response:
     return reply({"slowlog": slow_requests(link.ask("stats", ASK_TIMEOUT_S), limit)})
 
 
+def _events(link: Asks) -> Response:
+    events = [*link.ask("events", ASK_TIMEOUT_S)["events"], *server_events(link.ask("stats", ASK_TIMEOUT_S))]
+    return reply({"events": sorted(events, key=lambda event: float(event["at"]))})
+
+
 def _notable(name: str, of: Callable[..., dict[str, Any]]) -> Callable[[Asks], Response]:
     """The view of hot or big keys."""
 
@@ -94,7 +99,7 @@ READING: tuple[Page, ...] = (
     Page("GET", "/clients", _clients, "who is connected, the longest first; `instance`, `worker`, `limit`: 100"),
     Page("GET", "/listeners", _question("listeners"), "where clients connect, and how many wait to be accepted"),
     Page("GET", "/overrides", _question("overrides"), "what operators have ordered, and who; reloads do not touch it"),
-    Page("GET", "/events", _question("events"), "the last events of the master's log: reloads, deaths, orders"),
+    Page("GET", "/events", _events, "what happened last: reloads, deaths, orders, servers that went down or came up"),
     Page("GET", "/stack", _stack, "what the greenlets of `worker` do just now, as text: for who looks for a fault"),
     Page("GET", "/health", _ready, "the same as /health/ready"),
     Page("GET", "/health/live", _live, "200 while the master answers"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from supervisor.sidecar.health import readiness
 from supervisor.sidecar.history import History, Point
-from supervisor.sidecar.keys import big_keys, hot_keys, slow_requests
+from supervisor.sidecar.keys import big_keys, hot_keys, server_events, slow_requests
 from supervisor.sidecar.pains import BAD, EXPECTED, pains
 from supervisor.sidecar.report import stats_report
 from supervisor.sidecar.sampler import sample_of
@@ -47,7 +47,7 @@ def build_view(
         "slowlog": slow_requests(answer, SLOW_SHOWN),
         "hot_keys": hot_keys(answer, KEYS_SHOWN),
         "big_keys": big_keys(answer, KEYS_SHOWN),
-        "events": _newest([*events["events"], *history.events()]),
+        "events": _newest([*events["events"], *server_events(answer), *history.events()]),
         "overrides": overrides_in_words(answer["overrides"]),
         "changes": config["changes"],
         "settings": config["settings"],
