@@ -171,7 +171,7 @@ def test_above_a_table_on_two_servers(mariadb: MariaDb, tmp_path: Path) -> None:
     with ExitStack() as stack:
         other = stack.enter_context(MariaDb())
         other.make_table()
-        one, both = f'["{mariadb.address}"]', f'["{mariadb.address}", "{other.address}"]'
+        one, both = f'["{mariadb.address}"]', f'["{mariadb.address} m0", "{other.address} m1"]'
         below = mariadb.level(FULL_COLUMNS).replace(one, both)
         two = Two(stack, tmp_path, "memcache", below)
         two.redis.mset(dict.fromkeys(KEYS, "1"))
