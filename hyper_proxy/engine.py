@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import random
 from time import monotonic
@@ -17,6 +17,8 @@ from hyper_proxy.common.faults import FAULTS
 from hyper_proxy.common.memory import MEMORY
 from hyper_proxy.config.model import Config, bound_address
 from hyper_proxy.config.overrule import overruled
+from hyper_proxy.conn_pool.node import Node
+from hyper_proxy.conn_pool.prober import Prober
 from hyper_proxy.entry.admission import Admission
 from hyper_proxy.entry.janitor import Janitor
 from hyper_proxy.entry.listener import Listener
@@ -70,6 +72,7 @@ class Engine:
         self.commit(self.prepare(config))
         self.pressure = Pressure(self.fronts, self.admission)
         gevent.spawn(Janitor().run, self.fronts)
+        gevent.spawn(Prober(self._nodes).run)
         gevent.spawn(self.pressure.run)
 
     def serve(self, instance: str, sock: socket.socket) -> None:
@@ -151,6 +154,9 @@ class Engine:
             if instance != old.instance:
                 front.snapshot = build_snapshot(instance, old)
                 release(old, front.snapshot)
+
+    def _nodes(self) -> Iterator[Node]:
+        return (node for front in self.fronts.values() for node in front.snapshot.storage.nodes)
 
     def drain(self, seconds: float) -> None:
         """Accept no more, let requests finish, close clients between two requests; what is left then is cut.

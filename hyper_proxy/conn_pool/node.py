@@ -34,6 +34,11 @@ class Greeting(Protocol):
         """Talk by `ask(request) -> reply`. Raises ReplyError when the server is not what it should be."""
         ...
 
+    @property
+    def probe(self) -> bytes:
+        """The request that asks nothing but for an answer."""
+        ...
+
     def __hash__(self) -> int: ...
 
 
@@ -195,6 +200,13 @@ class Node:
             self.name.doubt()
             raise self._put_off(self.pause, _kind(error), f"no connection: {error.strerror or error}") from error
         return sock
+
+    def probe(self) -> None:
+        """Ask whether it is back, on one connection; what comes of that is told by `proved` or `_put_off`."""
+        for (greeting, _), lane in self.shared.items():
+            if not lane.is_open and not lane.queued:
+                lane.submit(greeting.probe, None, 0)
+                return
 
     def proved(self) -> None:
         """A new connection has answered its first request: only now is it known that the server is well."""

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, cast
 
+import gevent
 from gevent.event import AsyncResult
 
 from hyper_proxy.common.errors import BackendError
@@ -33,6 +34,8 @@ IDLE_S = 60.0  # a connection that nobody has needed for so long is closed
 @dataclass(frozen=True, slots=True)
 class Login:
     """All connections of a node are alike; PyMySQL does the talking."""
+
+    probe = b""
 
     def greet(self, ask: Callable[[bytes], bytes]) -> None:
         """Nothing is said by question and answer of our own."""
@@ -61,6 +64,13 @@ class SqlNode(Node):
     def is_down(self) -> bool:
         """A login that fails says little while other connections serve: the server may have no more of them."""
         return bool(self.told_down) and not self.pool.is_open
+
+    def probe(self) -> None:
+        gevent.spawn(self._probe)
+
+    def _probe(self) -> None:
+        with suppress(BackendError), self.pool.connection():
+            pass
 
     def open_connection(self) -> SqlConnection:
         """A new connection that is logged in. Raises BackendError, and gives the server a pause then."""

@@ -19,6 +19,8 @@ QUESTIONS = 2  # one would not show a server that answers too much
 class MemcacheGreeting:
     """All connections to a memcached are alike."""
 
+    probe = b"version\r\n"
+
     def greet(self, ask: Callable[[bytes], bytes]) -> None:
         """Ask for the version, twice: a server that answers too much or nonsense never comes into service.
 

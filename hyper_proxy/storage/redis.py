@@ -35,6 +35,10 @@ class RedisGreeting:
     db: int
     resp: int
 
+    @property
+    def probe(self) -> bytes:
+        return encode("PING")
+
     def greet(self, ask: Callable[[bytes], bytes]) -> None:
         """Log in, choose version and database; then make sure that the server answers each question once, and rightly.
 

@@ -144,3 +144,19 @@ def test_a_mysql_server_is_down(start_fleet: StartFleet, mariadb: MariaDb, stopp
     fleet = start_fleet(MYSQL.format(port=port, address=address))
     get_fails(port)
     expect_down(fleet)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_server_that_is_back_is_noticed_though_nobody_asks(
+    start_fleet: StartFleet, own: Callable[[Running], Running], workers: int
+) -> None:
+    server, port = own(redis_server()), free_port()
+    fleet = start_fleet(REDIS.format(workers=workers, port=port, address=server.address, weight=1))
+    server.stop()
+    for _ in range(8):  # every worker meets it
+        with redis.Redis(port=port, protocol=2) as client, pytest.raises(redis.ResponseError):
+            client.get("k")
+    assert states(fleet) == {"a": "down"}
+    server.start()
+    fleet.wait_log("node.up instance=user node=a", 15)
+    wait_for(lambda: states(fleet) == {"a": "up"}, "every worker has noticed", 15)
