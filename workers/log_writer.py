@@ -6,6 +6,7 @@ All that touches the disk runs in the thread: writing, and opening the file anew
 from __future__ import annotations
 
 from collections import deque
+from time import monotonic
 
 import gevent
 from gevent.event import Event
@@ -18,8 +19,8 @@ from hyper_proxy.common.log import LogFile, lost_line
 MAX_LINES = 10_000
 MAX_BYTES = 16 * 1024 * 1024
 
-# A thread is woken so often at most, for it and the event loop take turns at the interpreter: that costs far more than
-# a line. Many lines do not wait so long.
+# The thread is not woken again sooner than this, for it and the event loop take turns at the interpreter: that costs
+# far more than a line. A line after a pause, or many lines, do not wait.
 GATHER_S = 0.05
 MANY_LINES = 500
 
@@ -54,6 +55,7 @@ class QueueSink:
     def write_all(self) -> None:
         """Writes what is queued, for ever."""
         threads = gevent.get_hub().threadpool
+        written_at = 0.0
         while True:
             self._wake.clear()
             while self._lines or self._must_open:
@@ -65,9 +67,11 @@ class QueueSink:
                 unwritten = threads.apply(_write_lines, (self.file, batch))
                 self._lose(unwritten)
                 self._tell_lost(unwritten)
+                written_at = monotonic()
             self._empty.set()
             self._wake.wait()
-            self._hurry.wait(GATHER_S)
+            if (left := written_at + GATHER_S - monotonic()) > 0:
+                self._hurry.wait(left)
             self._hurry.clear()
 
     def move_to(self, path: str) -> None:
