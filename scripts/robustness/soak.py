@@ -1,15 +1,17 @@
 """scripts/verify_soak: a fleet under load for a long time, with one misfortune after the other; does anything grow?
 
 Clients verify every reply. A lost connection is allowed where a worker was killed, a wrong reply never. Memory,
-descriptors and threads of master, sidecar and the worker that is never killed are measured all the while; exit status 1
-when a reply was wrong, a reload had the wrong verdict or something has grown.
+descriptors, threads and greenlets of the master and of the worker that is never killed are measured all the while; exit
+status 1 when a reply was wrong, a reload had the wrong verdict or something has grown.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import random
+import re
 import socket
 import statistics
 import sys
@@ -39,7 +41,7 @@ LEVEL = "timeout = { read_ms = 20000, queue_ms = 20000 }"  # the machine may be 
 RECONNECTS = 0.01  # of a client's steps, so that those who have lost their worker do not stay with the other one
 PAUSE_S = 2.0  # between two misfortunes
 GROWTH = 0.10  # of the median of the second quarter to that of the last ...
-SLACK = {"rss_mb": 4.0, "fds": 8, "threads": 1, "clients": 5}  # ... beside what is too little to tell
+SLACK = {"rss_mb": 4.0, "fds": 8, "threads": 1, "clients": 5, "greenlets": 5}  # ... beside what is too little to tell
 
 
 class WrongReply(Exception):
@@ -54,6 +56,7 @@ class Sample:
     fds: int
     threads: int
     clients: int
+    greenlets: int  # besides those of clients
 
 
 def client_of(port: int) -> Callable[[int], Callable[[], None]]:
@@ -187,18 +190,25 @@ def go_on(crowd: Crowd) -> None:
 
 def measure(proxy: Proxy) -> dict[str, Sample]:
     """The processes that live all the while."""
-    found = {"master": sample(proxy.fleet.process.pid, 0)}
+    found = {"master": sample(proxy.fleet.process.pid)}
     with suppress(OSError, AssertionError):
         for row in proxy.fleet.stats()["workers"]:
             if row["slot"] == 0:
-                found["worker 0"] = sample(row["pid"], row["connections"])
+                all_greenlets = greenlets(proxy)
+                found["worker 0"] = sample(row["pid"], row["connections"], all_greenlets - row["connections"])
     return found
 
 
-def sample(pid: int, clients: int) -> Sample:
+def greenlets(proxy: Proxy) -> int:
+    """How many worker 0 has, by the dump of their stacks: equal ones stand there once, with their number."""
+    (row,) = json.loads(proxy.fleet.http("GET", "/stack?worker=0")[1])["stacks"]
+    return sum(int(number) for number in re.findall(r"^(\d+) x$", row["text"], re.MULTILINE))
+
+
+def sample(pid: int, clients: int = 0, others: int = 0) -> Sample:
     """What a process uses now."""
     process = psutil.Process(pid)
-    return Sample(process.memory_info().rss / 2**20, process.num_fds(), process.num_threads(), clients)
+    return Sample(process.memory_info().rss / 2**20, process.num_fds(), process.num_threads(), clients, others)
 
 
 def grown(history: list[Sample]) -> Iterator[str]:
