@@ -98,6 +98,7 @@ class Watch:
 
     def age(self, at: float) -> None:
         """It is `at` seconds now: old samples count for less."""
-        self.hot.fade(at - self.aged_at)
+        if self.aged_at:  # what came before the first look is as new as can be
+            self.hot.fade(at - self.aged_at)
         self.big.forget(at)
         self.aged_at = at

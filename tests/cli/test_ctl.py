@@ -290,6 +290,6 @@ def test_slow_requests_and_hot_keys_of_a_fleet_are_shown(
         _, line = operated.ctl("--limit", "1", "show", "slowlog").splitlines()
         assert line.split()[1:4] == ["shop", "get", digest(b"late")]
         assert f"{entry['total_us'] / 1000:.1f}" in line.split()
-        assert digest(b"hot") in operated.ctl("show", "hotkeys")
+        wait_for(lambda: digest(b"hot") in operated.ctl("show", "hotkeys"), "the hot key is told of", 10)
     finally:
         operated.fleet.stop()
