@@ -77,12 +77,19 @@ class Node:
     """
 
     def __init__(
-        self, instance: str, level: Level, server: Server, parser: type[ReplyParser], before: Node | None = None
+        self,
+        instance: str,
+        level: Level,
+        server: Server,
+        parser: type[ReplyParser],
+        greeting: Greeting,
+        before: Node | None = None,
     ) -> None:
         self.instance = instance
         self.server = server
         self.label = server.label
         self.parser = parser
+        self.greeting = greeting  # of a client that has said nothing special
         self.latency: Histogram = before.latency if before else Histogram()  # from the send of a request to its reply
         self.read_s = level.timeout.read_ms / 1000
         self.connect_s = level.timeout.connect_ms / 1000
@@ -98,6 +105,7 @@ class Node:
         self.lanes: set[Lane] = before.lanes if before else set()
         self.relays: set[socket.socket] = set()  # connections that clients listen on
         self.told_down: str = before.told_down if before else ""  # the address that the log calls down
+        self.closed = False  # is there a successor?
         self.out = server.out  # why it serves nobody: a state of OUT_OF_SERVICE, or ""
         self.retired: Retired = before.retired if before else Retired()
 
@@ -107,6 +115,8 @@ class Node:
         if lane is None:
             lane = self.shared[greeting, index] = Lane(self, greeting)
             self.lanes.add(lane)
+            if self.closed:  # for a request that began before; it ends as the others have
+                lane.close()
         return lane
 
     def private_lane(self, greeting: Greeting) -> Lane:
@@ -203,9 +213,12 @@ class Node:
 
     def probe(self) -> None:
         """Ask whether it is back, on one connection; what comes of that is told by `proved` or `_put_off`."""
-        for (greeting, _), lane in self.shared.items():
-            if not lane.is_open and not lane.queued:
-                lane.submit(greeting.probe, None, 0)
+        self.shared or self.lane(self.greeting)  # after a reload nobody may have asked for one yet
+        closed = [lane for lane in self.shared.values() if not lane.is_open and not lane.queued]
+        for lane in sorted(closed, key=lambda lane: lane.greeting in self.refusals):  # another one may be welcome
+            refusal = self.refusals.get(lane.greeting)
+            if refusal is None or refusal.until <= monotonic():
+                lane.submit(lane.greeting.probe, None, 0)
                 return
 
     def proved(self) -> None:
@@ -230,6 +243,7 @@ class Node:
     def close(self, out: str = "") -> None:
         """Close every lane once it is idle; `out` says that the server stays, out of service: see OUT_OF_SERVICE."""
         self.out = out
+        self.closed = True
         for lane in list(self.lanes):
             if out == "maintenance":
                 lane.cut()

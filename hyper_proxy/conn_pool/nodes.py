@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hyper_proxy.config.model import Backoff, Level, Server, Timeout
-from hyper_proxy.conn_pool.node import Node
+from hyper_proxy.conn_pool.node import Greeting, Node
 from hyper_proxy.conn_pool.replies import ReplyParser
 
 Identity = tuple[Server, Timeout, Backoff, str, str, int, int]
@@ -19,14 +19,16 @@ def identity(level: Level, server: Server) -> Identity:
 class Nodes:
     """A sequence of nodes in the order of the level's servers: the index is the shard."""
 
-    def __init__(self, instance: str, level: Level, parser: type[ReplyParser], previous: Nodes | None) -> None:
+    def __init__(
+        self, instance: str, level: Level, parser: type[ReplyParser], greeting: Greeting, previous: Nodes | None
+    ) -> None:
         kept = previous.by_identity if previous else {}
         before = {node.label: node for node in previous} if previous else {}
         self.by_identity: dict[Identity, Node] = {}
         self._all: list[Node] = []
         for server in level.servers:
             key = identity(level, server)
-            node = kept.get(key) or Node(instance, level, server, parser, before.get(server.label))
+            node = kept.get(key) or Node(instance, level, server, parser, greeting, before.get(server.label))
             node.name.ttl_s = level.dns_ttl_s
             self.by_identity[key] = node
             self._all.append(node)

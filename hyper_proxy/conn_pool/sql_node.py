@@ -48,7 +48,7 @@ class SqlNode(Node):
     """One SQL server of one instance, for one user and database."""
 
     def __init__(self, instance: str, level: Level, server: Server, before: SqlNode | None = None) -> None:
-        super().__init__(instance, level, server, ReplyParser, before)  # which parses nothing: the driver does
+        super().__init__(instance, level, server, ReplyParser, LOGIN, before)  # which parses nothing: the driver does
         self.username = level.username
         self.password = level.password
         self.database = level.database

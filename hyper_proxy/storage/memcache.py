@@ -40,7 +40,7 @@ class MemcacheStorage:
     def __init__(self, instance: str, level: Level, previous: object = None) -> None:
         self.level = level
         kept: Nodes | None = previous.nodes if isinstance(previous, MemcacheStorage) else None
-        self.nodes: Nodes = Nodes(instance, level, MemcacheParser, kept)
+        self.nodes: Nodes = Nodes(instance, level, MemcacheParser, MemcacheGreeting(), kept)
         self._lanes: dict[int, list[Lane]] = {}
 
     def lanes(self, client: int) -> list[Lane]:

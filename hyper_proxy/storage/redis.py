@@ -71,7 +71,8 @@ class RedisStorage:
 
     def __init__(self, instance: str, level: Level, previous: RedisStorage | None = None) -> None:
         self.level = level
-        self.nodes: Nodes = Nodes(instance, level, RespParser, previous.nodes if previous else None)
+        kept = previous.nodes if previous else None
+        self.nodes: Nodes = Nodes(instance, level, RespParser, self.greeting(0, 2), kept)
         self._lanes: dict[tuple[int, int, int], list[Lane]] = {}
         self._idle: dict[tuple[Node, Greeting], list[Lane]] = {}
         self.released = False

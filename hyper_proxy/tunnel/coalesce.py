@@ -13,9 +13,17 @@ from time import monotonic
 
 from gevent.event import Event
 
+from hyper_proxy.common.errors import BackendError
 from hyper_proxy.storage.keyvalue import Item
 
 Ask = Callable[[Sequence[bytes]], list[Item | None]]
+
+
+class Unanswered(BackendError):
+    """Who has asked was ended before there was an answer."""
+
+    def __init__(self) -> None:
+        super().__init__("", "", "internal", "the question to the level below was given up")
 
 
 class Question:
@@ -65,14 +73,15 @@ class Coalesce:
 
     def _ask(self, keys: list[bytes], questions: dict[bytes, Question], ask: Ask) -> None:
         self.open.update((key, questions[key]) for key in keys)
-        answers: Sequence[Item | Exception | None] = ()
+        answers: Sequence[Item | Exception | None] = [Unanswered()] * len(keys)  # if its asker is ended meanwhile
         try:
             answers = ask(keys)
         except Exception as error:  # noqa: BLE001  everyone who shares the question is told, the asker first
             answers = [error] * len(keys)
-        for key, answer in zip(keys, answers, strict=True):
-            question = questions[key]
-            if self.open.get(key) is question:
-                del self.open[key]
-            question.answer = answer
-            question.answered.set()
+        finally:
+            for key, answer in zip(keys, answers, strict=True):
+                question = questions[key]
+                if self.open.get(key) is question:
+                    del self.open[key]
+                question.answer = answer
+                question.answered.set()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import cython
-from gevent import spawn
+from gevent import get_hub, spawn
 
 from hyper_proxy.common import faults
 from hyper_proxy.common.errors import BackendError
@@ -77,11 +77,17 @@ class Descent(Batch):
 
     def _descend(self, position: int, reply: Any, raw: Any, shard: int) -> None:
         try:
-            whole = self.complete_below(raw, shard, reply)
+            whole: Any = self.complete_below(raw, shard, reply)
         except BackendError as error:
-            Batch.fail(self, position, error)
+            whole = error
         except Exception:  # noqa: BLE001  the slot must be filled, or the client would wait for ever
             faults.show(self.who)
-            Batch.fail(self, position, BackendError("", "", "internal", "the levels below could not be asked"))
+            whole = BackendError("", "", "internal", "the levels below could not be asked")
+        # In the event loop, as all replies come: whoever fills the last slot switches to the client, and not back.
+        get_hub().loop.run_callback(self._fill, position, whole)
+
+    def _fill(self, position: int, whole: bytes | BackendError) -> None:
+        if isinstance(whole, BackendError):
+            Batch.fail(self, position, whole)
         else:
             Batch.deliver(self, position, whole)

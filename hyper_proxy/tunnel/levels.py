@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import TypeVar
 
+import gevent
+
 from hyper_proxy.common import parallel
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.storage.cache import Answer, Marked
@@ -126,8 +128,12 @@ class Levels(KeyValue):
 
     def clear(self) -> None:
         self.last.clear()
-        for tier in self.tiers:
-            tier.empty()
+        self._empty()
+        gevent.sleep(max(tier.pace.settle_s for tier in self.tiers))
+        self._empty()  # of what those have filled in who had begun to read before
+
+    def _empty(self) -> None:
+        parallel.each(lambda tier: tier.empty(), self.tiers)
 
     @contextmanager
     def _marked(self, keys: Sequence[bytes]) -> Iterator[None]:
@@ -135,10 +141,9 @@ class Levels(KeyValue):
         self._mark(keys)
         try:
             yield
-        except BackendError:  # the server may do it yet
-            self._mark(keys)
+        except BackendError:
             for marks in self.marks:
-                marks.owe(keys)
+                marks.owe(keys)  # once more in a moment, though the mark stands: the server may do it only then
             raise
         if monotonic() - began > min(tier.pace.slow_s for tier in self.tiers):
             self._mark(keys)
@@ -152,7 +157,10 @@ class Levels(KeyValue):
         """Let go of what the successor has not taken over."""
         tiers = successor.tiers if isinstance(successor, Levels) else []
         for depth, tier in enumerate(self.tiers):
-            tier.release(tiers[depth] if depth < len(tiers) else None)
+            heir = tiers[depth] if depth < len(tiers) else None
+            tier.release(heir)
+            if isinstance(successor, Levels) and heir is not None and heir.level.storage == tier.level.storage:
+                self.marks[depth].hand_over(successor.marks[depth])
         below = successor.last if isinstance(successor, Levels) else successor
         if below is not self.last:
             self.last.release(below if type(below) is type(self.last) else None)

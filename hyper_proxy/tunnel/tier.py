@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from hyper_proxy.common import parallel
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import Level, WriteBack
 from hyper_proxy.conn_pool.lane import Lane
@@ -28,12 +29,17 @@ NOWHERE = -1
 @dataclass(frozen=True, slots=True)
 class Pace:
     """mark_s: how long a mark stands, or a second less. fill_s: from the beginning of a read to the fill it makes.
-    slow_s: a write that takes longer marks again. mark_s - 1 - slow_s - fill_s is left for a fill's way to the server.
+    slow_s: a write that takes longer marks again. What is then left of a mark is for a fill's way to the server.
     """
 
     mark_s: float = 3.0
     fill_s: float = 0.5
     slow_s: float = 1.0
+
+    @property
+    def settle_s(self) -> float:
+        """After so long nobody fills in any more what he had begun to read before."""
+        return self.fill_s + max(0.0, self.mark_s - 1 - self.slow_s - self.fill_s)
 
 
 PACE = Pace()
@@ -67,7 +73,8 @@ class Tier:
         self.pace = pace
         self.cache = cache
         same = previous is not None and previous.level.storage == level.storage
-        self.nodes: Nodes = Nodes(instance, level, self.cache.parser, previous.nodes if previous and same else None)
+        kept = previous.nodes if previous and same else None
+        self.nodes: Nodes = Nodes(instance, level, self.cache.parser, self.cache.greeting, kept)
         self.placement = placement
 
     def split(self, keys: Sequence[bytes]) -> list[Part]:
@@ -96,7 +103,7 @@ class Tier:
 
         A server that is busy, or not connected, is spared: what waits for it might come too late.
         """
-        lane = next((lane for lane in self.nodes[shard].lanes if lane.is_open and not lane.private), None)
+        lane = next((lane for lane in self.nodes[shard].shared.values() if lane.is_open), None)
         if lane is None:
             return
         for key, item in entries:
@@ -133,12 +140,14 @@ class Tier:
         ]
 
     def empty(self) -> None:
-        """Remove everything from every server. Raises BackendError when one does not."""
-        for shard in range(len(self.nodes) if self.cache.keeps else 0):
-            lane = self._lane(shard)
-            reply = Batch().ask(lane, self.cache.empty(), ADMIN)
-            if reply not in (b"+OK\r\n", b"OK\r\n"):
-                raise lane.node.error("protocol", f"it was not emptied: {reply[:80]!r}")
+        """Remove everything from every server, whatever the others say. Raises BackendError when one does not."""
+        parallel.each(self._empty, range(len(self.nodes) if self.cache.keeps else 0))
+
+    def _empty(self, shard: int) -> None:
+        lane = self._lane(shard)
+        reply = Batch().ask(lane, self.cache.empty(), ADMIN)
+        if reply not in (b"+OK\r\n", b"OK\r\n"):
+            raise lane.node.error("protocol", f"it was not emptied: {reply[:80]!r}")
 
     def release(self, successor: Tier | None) -> None:
         """Let go of the nodes that the successor has not taken over."""

@@ -120,7 +120,7 @@ def node_for(
     settings = Level(
         "redis", (server,), timeout=timeout or Timeout(200, 200, 200), backoff=backoff or Backoff(50, 400), **level
     )
-    return Node("user", settings, server, pool.resp.RespParser if pool else RespParser)
+    return Node("user", settings, server, pool.resp.RespParser if pool else RespParser, GREETING)
 
 
 @pytest.fixture

@@ -160,3 +160,20 @@ def test_a_server_that_is_back_is_noticed_though_nobody_asks(
     server.start()
     fleet.wait_log("node.up instance=user node=a", 15)
     wait_for(lambda: states(fleet) == {"a": "up"}, "every worker has noticed", 15)
+
+
+def test_a_server_that_is_back_after_a_reload_is_noticed_though_nobody_asks(
+    start_fleet: StartFleet, own: Callable[[Running], Running]
+) -> None:
+    server, port = own(redis_server()), free_port()
+    text = REDIS.format(workers=1, port=port, address=server.address, weight=1)
+    fleet = start_fleet(text)
+    server.stop()
+    with redis.Redis(port=port, protocol=2) as client, pytest.raises(redis.ResponseError):
+        client.get("k")
+    fleet.write(text + "  timeout = { read_ms = 333 }\n")
+    assert fleet.reload().accepted
+    assert states(fleet) == {"a": "down"}
+    server.start()
+    fleet.wait_log("node.up instance=user node=a", 15)
+    assert states(fleet) == {"a": "up"}

@@ -257,3 +257,15 @@ def test_many_clients_read_what_they_have_written(two: Two) -> None:
             wait_for(lambda before=before: crowd.done > before + 16, "all go on beside a frozen cache", 30)  # type: ignore[misc]
             node.thaw()
     assert [str(failure) for failure in crowd.failures] == []
+
+
+def test_a_cache_that_was_out_of_service_has_no_old_copies(two: Two) -> None:
+    two.redis.mset(dict.fromkeys(KEYS, "old"))
+    wait_for(lambda: two.redis.mget(KEYS) and all(two.kept(key) == b"old" for key in KEYS), "all are kept", 15)
+    command = [sys.executable, "-m", "hyper_proxy.cli.main", "ctl", "-c", str(two.fleet.file), "node"]
+    for name in two.ports:
+        subprocess.run([*command, "drain", name, f"{two.kind}0"], check=True, capture_output=True)
+    two.redis.mset(dict.fromkeys(KEYS, "new"))
+    for name in two.ports:
+        subprocess.run([*command, "ready", name, f"{two.kind}0"], check=True, capture_output=True)
+    wait_for(lambda: two.redis.mget(KEYS) == ["new"] * len(KEYS), "the old copies are marked", 10)
