@@ -67,12 +67,14 @@ class Pressure:
     def _hold(self, now: float) -> None:
         """Let one client finish its large request, the one that lacks least, so that what it holds comes free."""
         large = [client for front in self.fronts.values() for client in front.clients if client.kept]
+        for client in self.stalled.find(large, now):
+            self.admission.say("client.stalled", "", client=client.address, kept=client.kept, seconds=GIVE_UP_S)
+            client.hang_up()  # which reads from it again, to see the end
+            large.remove(client)
+        self.held.intersection_update(large)
         if not large:
             self.favoured = None
             return
-        for client in self.stalled.find(large, now):
-            self.admission.say("client.stalled", "", client=client.address, kept=client.kept, seconds=GIVE_UP_S)
-            client.hang_up()
         favoured = self.favoured
         if favoured not in large or self._stalls(favoured, now):
             others = [client for client in large if client is not favoured] or large
