@@ -54,19 +54,10 @@ class Reader:
         """The requests that these bytes complete. Raises Refusal; the requests before it are in `done`."""
         self.done = []
         self.silent += len(data)
+        rest = memoryview(data)
         try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            self._decline(self.done[-1])
-            # The client may ask for another protocol and is answered in this one (RFC 9110, 7.8): clients that know
-            # HTTP/2 do so at every first request. For llhttp the rest is no HTTP any more, for us it is.
-            done, rest = self.done, data[upgrade.args[0] :]
-            self.parser = httptools.HttpRequestParser(self)
-            try:
-                self.done = done + self.feed(rest) if rest else done
-            except Refusal:
-                self.done[:0] = done
-                raise
+            while rest:
+                rest = rest[self._parse(rest) :]
         except httptools.HttpParserCallbackError as error:
             if self.fault is None:
                 raise
@@ -76,6 +67,20 @@ class Reader:
         if self.silent > self.limits.max_line_bytes + len(data):  # a header, or a line of chunks, without end
             raise self._head_too_large()
         return self.done
+
+    def _parse(self, data: memoryview) -> int:
+        """How many of these bytes were parsed: all, or as far as a request goes that asks for another protocol.
+
+        It is answered in this one (RFC 9110, 7.8): clients that know HTTP/2 ask at every first request. For llhttp what
+        comes behind is no HTTP any more, for us it is.
+        """
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._decline(self.done[-1])
+            self.parser = httptools.HttpRequestParser(self)
+            return int(upgrade.args[0])
+        return len(data)
 
     def _decline(self, request: Request) -> None:
         """The parser has left out the body of a request that asks for another protocol, if it has one."""

@@ -339,3 +339,10 @@ def test_a_wish_for_another_protocol_is_passed_over(web: Web) -> None:
     assert web.ask("PUT", "/v1/web/a", b"2", connection="Upgrade", upgrade="h2c").code == "no_upgrade"
     web.connection.close()
     assert web.redis.get("a") == b"1"
+
+
+def test_many_wishes_in_one_read_are_all_passed_over(web: Web) -> None:
+    raw = Raw(web.port)
+    raw.sock.sendall(b"GET / HTTP/1.1\r\nUpgrade: a\r\nConnection: upgrade\r\n\r\n" * 4000 + b"GET / HTTP/1.0\r\n\r\n")
+    assert raw.file.read().count(b"HTTP/1.1 404") == 4001
+    raw.close()
