@@ -78,12 +78,12 @@ class HotKeys:
 @cython.final
 @cython.cclass
 class BigKeys:
-    """The largest values of late, each with the size that it was last seen with."""
+    """The largest values of late, each with the size that it was last seen with. at: the time of now, in seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, at: float) -> None:
         self.rows: dict = {}  # key: (bytes, when it was seen)
         self.floor = 0  # what is not larger than this is not among the largest
-        self.at = 0.0
+        self.at = at
 
     @cython.ccall
     def add(self, key: bytes, size: cython.Py_ssize_t) -> None:

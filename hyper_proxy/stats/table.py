@@ -136,7 +136,8 @@ The phases, in microseconds, follow each other. Where several servers were asked
   slowly (back-pressure); without the time of the next phase
 - `connect_us`: in which the connection was made and greeted
 - `storage_us`: from sending until the reply was read, or given up; of an embedded storage the time of its work
-- `merge_us`: until the reply was put together; replies to other clients that came in the same read go first
+- `merge_us`: until the reply was put together; replies to other clients that came in the same read go first. With
+  several levels, what the lower ones took is in it
 - `write_us`: until the client had taken all of it; a client that reads slowly shows here
 
 ## Keys

@@ -22,5 +22,6 @@ cdef class Watch:
     cdef int picked
     cpdef bint advance(self) except -1
     cpdef Py_ssize_t pick(self, Py_ssize_t count) except -2
+    cpdef count_key(self, bytes key)
     cpdef restart(self)
     cdef double step(self, double mean)

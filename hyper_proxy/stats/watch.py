@@ -19,10 +19,12 @@ from typing import Any
 
 import cython
 
+from hyper_proxy.common.clock import now
 from hyper_proxy.stats.hotkeys import BigKeys, HotKeys
 
 NEVER = 1 << 62
 KEYS_EVERY = 100.0  # requests, on average, of which the keys of one are counted
+_keys_every = cython.declare(cython.double, KEYS_EVERY)  # without a look-up
 MOST_OF_A_BATCH = 8  # requests of one batch whose keys are counted
 
 
@@ -39,10 +41,10 @@ class Watch:
         self.instance = instance
         self.journal = journal
         self.hot = HotKeys()
-        self.big = BigKeys()
+        self.aged_at = now()
+        self.big = BigKeys(self.aged_at)
         self.slow = 0
         self.unlogged = 0
-        self.aged_at = 0.0
         self.picked = 0
         self.seed = id(self) & 0x7FFFFFFF
         self.keys_due = self.step(KEYS_EVERY)
@@ -76,11 +78,16 @@ class Watch:
         if self.keys_due > 0:
             return -1
         index: cython.Py_ssize_t = count - 1 + cython.cast(cython.Py_ssize_t, self.keys_due)
-        self.keys_due += self.step(100.0)  # KEYS_EVERY; a global costs a look-up here
+        self.keys_due += self.step(_keys_every)
         self.picked += 1
         if self.picked == 8 and self.keys_due <= 0:  # MOST_OF_A_BATCH
-            self.keys_due = self.step(100.0)
+            self.keys_due = self.step(_keys_every)
         return index if index > 0 else 0
+
+    @cython.ccall
+    def count_key(self, key: bytes) -> None:
+        """The key of a sampled request stands for all those that were not sampled."""
+        self.hot.add(key, _keys_every)
 
     @cython.ccall
     def restart(self) -> None:
@@ -98,7 +105,6 @@ class Watch:
 
     def age(self, at: float) -> None:
         """It is `at` seconds now: old samples count for less."""
-        if self.aged_at:  # what came before the first look is as new as can be
-            self.hot.fade(at - self.aged_at)
+        self.hot.fade(at - self.aged_at)
         self.big.forget(at)
         self.aged_at = at

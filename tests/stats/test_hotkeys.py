@@ -37,7 +37,7 @@ def test_counts_fade_by_half_in_a_minute(module: ModuleType) -> None:
 
 @both("hyper_proxy.stats.hotkeys")
 def test_large_values_are_kept_with_their_present_size(module: ModuleType) -> None:
-    big = module.BigKeys()
+    big = module.BigKeys(0.0)
     for number in range(1000):
         big.add(b"key%d" % number, number)
     assert big.top() == [(b"key%d" % number, number) for number in range(999, 999 - module.SHOWN, -1)]
@@ -51,7 +51,7 @@ def test_large_values_are_kept_with_their_present_size(module: ModuleType) -> No
 
 @both("hyper_proxy.stats.hotkeys")
 def test_very_long_keys_take_no_memory(module: ModuleType) -> None:
-    hot, big = module.HotKeys(), module.BigKeys()
+    hot, big = module.HotKeys(), module.BigKeys(0.0)
     hot.add(b"k" * 100_000, 1000.0)
     big.add(b"k" * 100_000, 1000)
     assert (hot.top(1.0), big.top()) == ([], [])

@@ -305,7 +305,7 @@ class MemcacheSession(Session):
         if framer.error is not None or framer.several or framer.command.form != 0:  # RETRIEVE
             return False
         key: bytes = buf[framer.key_start : framer.key_end]
-        self.watch.hot.add(key, 100.0)  # KEYS_EVERY
+        self.watch.count_key(key)
         if isinstance(reply, bytes):
             self.watch.big.add(key, _item_size(reply))
         return True

@@ -343,7 +343,7 @@ class RedisSession(Session):
         if command is None or command.treatment != SINGLE or command.first != 1 or command.klass:  # 0: a read
             return False
         key: bytes = buf[framer.key_start : framer.key_end]
-        self.watch.hot.add(key, 100.0)  # KEYS_EVERY
+        self.watch.count_key(key)
         if isinstance(reply, bytes):
             self.watch.big.add(key, _bulk_size(reply))
         return True
