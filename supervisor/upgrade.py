@@ -34,6 +34,8 @@ from supervisor.signals import HANDLED
 RETRY_S = 0.1
 # How often the new master is told what the workers that drain here have counted.
 COUNTERS_S = 1.0
+# From the order to take over to the word that it serves.
+TAKE_OVER_S = 10.0
 # For the last of these messages.
 FAREWELL_S = 1.0
 
@@ -140,7 +142,7 @@ class Upgrader:
         self._pipe = Pipe(self._loop, ours, self._told, self._pipe_ended)
         self._reloader.hold(UNDER_WAY)
         timeout_s = self._current.config.upgrade_timeout_s
-        self._timer = self._loop.later(timeout_s, lambda: self._give_up(f"it was not ready within {timeout_s:g} s"))
+        self._give_up_after(timeout_s, f"it was not ready within {timeout_s:g} s")
         log.info("upgrade.started", successor=pid, program=sys.executable)
 
     def _spawn(self, pipe_fd: int) -> GoBetween:
@@ -170,6 +172,8 @@ class Upgrader:
 
     def _go(self) -> None:
         if self._pipe is not None and self.pid and not self._reason:
+            self._cancel_timer()  # it is ready in time; from here on it takes over
+            self._give_up_after(TAKE_OVER_S, f"it did not take over within {TAKE_OVER_S:g} s")
             self._pipe.send({"type": "go", "counters": self._census.counters()})
 
     def _hand_over(self) -> None:
@@ -193,6 +197,9 @@ class Upgrader:
     def _tell_counters(self) -> None:
         if self._pipe is not None:
             self._pipe.send({"type": "counters", "counters": self._census.counters()})
+
+    def _give_up_after(self, seconds: float, reason: str) -> None:
+        self._timer = self._loop.later(seconds, lambda: self._give_up(reason))
 
     def _give_up(self, reason: str) -> None:
         self._reason = reason
