@@ -10,14 +10,12 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 from hyper_proxy.build import state
+from scripts.robustness.stage import in_words, stage, verdict
 from tests.front.redis.conftest import Proxy
 from tests.kit import ordeal
-from tests.kit.servers import redis_server
 from tests.kit.wait import wait_for
 
 LEVEL = "timeout = { connect_ms = 100, read_ms = 150, queue_ms = 150 }\n  backoff = { base_ms = 20, max_ms = 100 }"
@@ -38,21 +36,14 @@ def main() -> int:
     """0 when every reply was right."""
     chosen = options()
     print(f"{state()}; seed {chosen.seed}")
-    nodes = [redis_server() for _ in range(3)]
     began = time.monotonic()
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            proxy = Proxy(Path(folder), [node.address for node in nodes], POLICIES, LEVEL)
-            try:
-                wait_for(lambda: ordeal.all_well(proxy.port), "all nodes answer")
-                port, clients, requests = proxy.port, chosen.clients, chosen.requests
-                outcome = ordeal.run(port, nodes, clients, requests, chosen.times, chosen.seed)
-                restarts = sum(worker["restarts"] for worker in proxy.fleet.stats()["workers"])
-            finally:
-                proxy.fleet.stop()
-    finally:
-        for node in nodes:
-            node.stop()
+    with stage() as (folder, nodes):
+        proxy = Proxy(folder, [node.address for node in nodes], POLICIES, LEVEL)
+        with proxy.fleet:
+            wait_for(lambda: ordeal.all_well(proxy.port), "all nodes answer")
+            port, clients, requests = proxy.port, chosen.clients, chosen.requests
+            outcome = ordeal.run(port, nodes, clients, requests, chosen.times, chosen.seed)
+            restarts = sum(worker["restarts"] for worker in proxy.fleet.stats()["workers"])
     seen = outcome.seen
     print(f"verified requests: {seen['requests']} in {round(time.monotonic() - began)} s")
     print(f"values right: {seen['values']}, nil: {seen['nils']}, errors that name a node: {seen['errors']}")
@@ -60,9 +51,8 @@ def main() -> int:
     print(
         f"wrong replies: {len(outcome.wrong)}, lost connections: {len(outcome.failures)}, workers restarted: {restarts}"
     )
-    for line in [*outcome.wrong, *(f"{type(fault).__name__}: {fault}" for fault in outcome.failures)][:10]:
-        print(f"  {line}")
-    return 1 if outcome.wrong or outcome.failures or restarts else 0
+    lost = [f"{restarts} workers restarted"] if restarts else []
+    return verdict([*outcome.wrong, *in_words(outcome.failures), *lost])
 
 
 if __name__ == "__main__":

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from hyper_proxy.build import state
+from scripts.robustness.stage import go_on, in_words, stage, verdict
 from tests.front.redis.conftest import Proxy
 from tests.kit.clients import Crowd
-from tests.kit.servers import redis_server
-from tests.kit.wait import wait_for
 
 FAULTS = ('storage = "rediss"', "storage = 7", "strage = 'redis'", "storage = [")
 
@@ -75,29 +72,18 @@ def main() -> int:
     """0 when no request failed."""
     chosen = options()
     print(state())
-    nodes = [redis_server() for _ in range(3)]
     began = time.monotonic()
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            proxy = Proxy(Path(folder), [node.address for node in nodes])
-            try:
-                with Crowd(chosen.clients, client_of(proxy.port)) as crowd:
-                    wait_for(lambda: crowd.done > 10 * chosen.clients, "all clients are at work", 60)
-                    faults = reload_over_and_over(proxy, chosen.reloads)
-                    after = crowd.done
-                    wait_for(lambda: crowd.done > after + 10 * chosen.clients, "they still are", 60)
-                generation = proxy.fleet.stats()["config"]["generation"]
-            finally:
-                proxy.fleet.stop()
-    finally:
-        for node in nodes:
-            node.stop()
+    with stage() as (folder, nodes):
+        proxy = Proxy(folder, [node.address for node in nodes])
+        with proxy.fleet, Crowd(chosen.clients, client_of(proxy.port)) as crowd:
+            go_on(crowd, 10 * chosen.clients)
+            faults = reload_over_and_over(proxy, chosen.reloads)
+            go_on(crowd, 10 * chosen.clients)
+            generation = proxy.fleet.stats()["config"]["generation"]
     seconds = round(time.monotonic() - began)
     print(f"{chosen.reloads} reloads in {seconds} s, {chosen.clients} clients: generation {generation}")
     print(f"requests: {2 * crowd.done}, failed: {len(crowd.failures)}, verdicts that were wrong: {len(faults)}")
-    for line in [*faults, *(f"{type(fault).__name__}: {fault}" for fault in crowd.failures)][:10]:
-        print(f"  {line}")
-    return 1 if faults or crowd.failures else 0
+    return verdict([*faults, *in_words(crowd.failures)])
 
 
 if __name__ == "__main__":

@@ -15,13 +15,11 @@ import re
 import socket
 import statistics
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 import redis
@@ -29,9 +27,9 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from hyper_proxy.build import state
+from scripts.robustness.stage import go_on, in_words, stage, verdict
 from tests.front.redis.conftest import Proxy
 from tests.kit.clients import Crowd
-from tests.kit.servers import redis_server
 from tests.kit.wait import wait_for
 
 CLIENTS = 30
@@ -182,12 +180,6 @@ class Misfortunes:
         return sock
 
 
-def go_on(crowd: Crowd) -> None:
-    """Wait until every client could have made a step."""
-    begun = crowd.done
-    wait_for(lambda: crowd.done > begun + CLIENTS, "the clients go on", 60)
-
-
 def measure(proxy: Proxy) -> dict[str, Sample]:
     """The processes that live all the while."""
     found = {"master": sample(proxy.fleet.process.pid)}
@@ -238,16 +230,16 @@ def run(proxy: Proxy, minutes: float) -> list[str]:
     pid = proxy.fleet.worker_pids()[0]
     end = time.monotonic() + minutes * 60
     with Crowd(CLIENTS, client_of(proxy.port)) as crowd:
-        wait_for(lambda: crowd.done > 10 * CLIENTS, "all clients are at work", 60)
+        go_on(crowd, 10 * CLIENTS)
         while time.monotonic() < end:
             misfortunes.turn()
-            go_on(crowd)
+            go_on(crowd, CLIENTS)
             for name, found in measure(proxy).items():
                 histories.setdefault(name, []).append(found)
             time.sleep(PAUSE_S)
     lost = [fault for fault in crowd.failures if isinstance(fault, redis.ConnectionError)]
     wrong = [fault for fault in crowd.failures if fault not in lost]
-    faults = [*misfortunes.faults, *(f"{type(fault).__name__}: {fault}" for fault in wrong)]
+    faults = [*misfortunes.faults, *in_words(wrong)]
     if len(lost) > CLIENTS * misfortunes.kills:
         faults.append(f"{len(lost)} connections were lost by {misfortunes.kills} kills")
     if proxy.fleet.worker_pids()[0] != pid:
@@ -266,19 +258,12 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=20, help="how long (default 20)")
     minutes = parser.parse_args().minutes
     print(state())
-    nodes = [redis_server() for _ in range(3)]
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            proxy = Proxy(Path(folder), [node.address for node in nodes], level=LEVEL)
-            with proxy.fleet:  # shows its log when something is raised
-                faults = run(proxy, minutes)
-    finally:
-        for node in nodes:
-            node.stop()
+    with stage() as (folder, nodes):
+        proxy = Proxy(folder, [node.address for node in nodes], level=LEVEL)
+        with proxy.fleet:  # shows its log when something is raised
+            faults = run(proxy, minutes)
     print(f"faults: {len(faults)}")
-    for fault in faults[:10]:
-        print(f"  {fault}")
-    return 1 if faults else 0
+    return verdict(faults)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import itertools
 import os
 import signal
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,12 @@ from typing import Any
 import psutil
 
 from hyper_proxy.build import state
+from scripts.robustness.stage import go_on, in_words, stage, verdict
 from tests.kit.clients import Crowd
 from tests.kit.fleet import Fleet
 from tests.kit.installed import BROKEN, REAL, Installed
 from tests.kit.ports import free_port
 from tests.kit.reconnecting import reconnecting
-from tests.kit.servers import redis_server
 from tests.kit.wait import wait_for
 
 KINDS = ("lacks a module", "ends at once", "crashes")
@@ -108,32 +107,24 @@ def main() -> int:
     """0 when no request failed."""
     chosen = options()
     print(state())
-    nodes = [redis_server() for _ in range(3)]
     began = time.monotonic()
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            trial = Trial(Path(folder), [node.address for node in nodes])
-            try:
-                with Crowd(chosen.clients, reconnecting(trial.port)) as crowd:
-                    wait_for(lambda: crowd.done > 10 * chosen.clients, "all clients are at work", PATIENCE_S)
-                    for turn, kind in zip(range(chosen.upgrades), itertools.cycle(KINDS), strict=False):
-                        trial.fail(kind) if turn % 3 == 2 else trial.replace(turn % 4 + 1)
-                    after = crowd.done
-                    wait_for(lambda: crowd.done > after + 10 * chosen.clients, "they still are", PATIENCE_S)
-                generation = trial.fleet.stats()["config"]["generation"]
-            finally:
-                trial.fleet.destroy()
-    finally:
-        for node in nodes:
-            node.stop()
+    with stage() as (folder, nodes):
+        trial = Trial(folder, [node.address for node in nodes])
+        try:
+            with Crowd(chosen.clients, reconnecting(trial.port)) as crowd:
+                go_on(crowd, 10 * chosen.clients)
+                for turn, kind in zip(range(chosen.upgrades), itertools.cycle(KINDS), strict=False):
+                    trial.fail(kind) if turn % 3 == 2 else trial.replace(turn % 4 + 1)
+                go_on(crowd, 10 * chosen.clients)
+            generation = trial.fleet.stats()["config"]["generation"]
+        finally:
+            trial.fleet.destroy()
     seconds = round(time.monotonic() - began)
     print(f"{chosen.upgrades} upgrades in {seconds} s, {chosen.clients} clients: generation {generation}")
     print(f"requests: {2 * crowd.done}, failed: {len(crowd.failures)}, upgrades that went wrong: {len(trial.faults)}")
     print("descriptors of the master, by workers:", {count: sorted(fds) for count, fds in sorted(trial.fds.items())})
     leaks = [f"{count} workers: {sorted(fds)}" for count, fds in trial.fds.items() if len(fds) > 1]
-    for line in [*trial.faults, *leaks, *(f"{type(fault).__name__}: {fault}" for fault in crowd.failures)][:10]:
-        print(f"  {line}")
-    return 1 if trial.faults or leaks or crowd.failures else 0
+    return verdict([*trial.faults, *leaks, *in_words(crowd.failures)])
 
 
 if __name__ == "__main__":
