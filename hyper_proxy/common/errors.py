@@ -38,7 +38,10 @@ class BackendError(HyperProxyError):
     for a connection), closed (the proxy itself has ended the connection or the storage), internal; of a file also
     locked, full, broken, unwritable, size, io; of a SQL server also these and login (it refused the user), schema (the
     table is not as configured), value (it refused one).
+    sent: may the server have done what it was asked? Then only who may repeat the request can ask somebody else.
     """
+
+    sent = False
 
     def __init__(self, instance: str, node: str, kind: str, detail: str) -> None:
         super().__init__(f"instance '{instance}' node '{node}': {detail}")

@@ -15,4 +15,3 @@ cdef class Flights:
     cpdef arrive(self, Py_ssize_t answered, Py_ssize_t count, double at)
     cpdef bint any(self)
     cpdef double oldest(self)
-    cpdef count(self, Py_ssize_t klass)

@@ -74,6 +74,7 @@ class Flights:
 
     def fail(self, entries: list, head: int, error: BackendError, sent: bool) -> None:
         """Tell those who wait in `entries` (gather, position, gather, position ...); sent: no answer comes any more."""
+        error.sent = sent
         self.answering_at = now()
         self.refusing = not sent
         try:
@@ -85,11 +86,6 @@ class Flights:
             self.refusing = False
             if sent:
                 self.open.clear()
-
-    @cython.ccall
-    def count(self, klass: cython.Py_ssize_t) -> None:
-        """The lane is given one more request of this class."""
-        self.by_class[klass] += 1
 
     def counts(self) -> list[int]:
         """The requests that the lane was given, by class."""

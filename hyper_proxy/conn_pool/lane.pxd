@@ -43,7 +43,8 @@ cdef class Lane:
     cdef object flush_callback
     cdef Hold hold
 
-    cpdef submit(self, object raw, Gather gather, Py_ssize_t position)
+    cpdef submit(self, object raw, Py_ssize_t klass, Gather gather, Py_ssize_t position)
+    cpdef bint is_full(self)
     cdef _depart(self, bytes data, Py_ssize_t count, double at)
     cdef _flush_all(self, double at)
     cdef deliver(self, list replies, double at)

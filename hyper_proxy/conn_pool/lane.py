@@ -10,7 +10,7 @@ sends it in one system call, so concurrent clients share the call. Replies are m
 A new connection has to answer one request alone before it gets the others: a server that answers too much shows itself
 while there is nobody yet to whom the surplus could go.
 
-Everything here but `submit` and `wait_for_room` runs in the hub, so nothing can be interrupted half way.
+Everything here but `submit`, `is_full` and `wait_for_room` runs in the hub, so nothing can be interrupted half way.
 """
 
 from __future__ import annotations
@@ -90,11 +90,14 @@ class Lane:
         self.parser = node.parser()
 
     @cython.ccall
-    def submit(self, raw: bytes | bytearray, gather: Gather | None, position: cython.Py_ssize_t) -> None:
-        """Send a whole request (bytes or bytearray) soon; its reply goes to gather.deliver(position, reply).
+    def submit(
+        self, raw: bytes | bytearray, klass: cython.Py_ssize_t, gather: Gather | None, position: cython.Py_ssize_t
+    ) -> None:
+        """Send a whole request of this class soon; its reply goes to gather.deliver(position, reply).
 
         gather None: the reply is read and dropped. A lane that can't connect fails the gather at once.
         """
+        self.flights.by_class[klass] += 1
         if self.state != READY and self.state == CLOSED:
             error = self._open()
             if error is not None:
@@ -110,6 +113,11 @@ class Lane:
         if not self.scheduled:
             self.scheduled = True
             self.loop.run_callback(self.flush_callback)
+
+    @cython.ccall
+    def is_full(self) -> cython.bint:
+        """Has the server too much to take already?"""
+        return self.pending_bytes > self.max_pending_bytes
 
     def wait_for_room(self) -> BackendError | None:
         """Wait until the server has taken what is pending, at most the queue deadline; None, or the BackendError."""

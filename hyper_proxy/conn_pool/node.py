@@ -21,6 +21,7 @@ from hyper_proxy.conn_pool.dns import Name, UnknownName
 from hyper_proxy.conn_pool.flights import CLASSES
 from hyper_proxy.conn_pool.lane import Lane
 from hyper_proxy.conn_pool.replies import ReplyError, ReplyParser
+from hyper_proxy.stats.classes import ADMIN
 from hyper_proxy.stats.histogram import Histogram
 
 HEARD_BYTES = 40  # of what a server said instead of an answer are shown
@@ -218,7 +219,7 @@ class Node:
         for lane in sorted(closed, key=lambda lane: lane.greeting in self.refusals):  # another one may be welcome
             refusal = self.refusals.get(lane.greeting)
             if refusal is None or refusal.until <= monotonic():
-                lane.submit(lane.greeting.probe, None, 0)
+                lane.submit(lane.greeting.probe, ADMIN, None, 0)
                 return
 
     def proved(self) -> None:

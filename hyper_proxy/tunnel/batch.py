@@ -91,17 +91,16 @@ class Batch(Gather):
 
         Waits while the server has too much to take.
         """
-        lane.flights.by_class[klass] += 1
         error = self.room(lane)
         if error is None:
-            lane.submit(raw, self, self.expect())
+            lane.submit(raw, klass, self, self.expect())
         else:
             self.fail(self.expect(), error)
 
     @cython.ccall
     def room(self, lane: Lane) -> BackendError | None:
         """Wait until the lane can take more; None, or the BackendError that says it can't."""
-        while lane.pending_bytes > lane.max_pending_bytes:
+        while lane.is_full():
             if self.express:
                 self.crowded = True
                 return None

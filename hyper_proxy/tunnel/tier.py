@@ -110,8 +110,7 @@ class Tier:
             seconds = self._seconds(item)
             request = self.cache.fill(key, item, seconds) if seconds > 0 else None
             if request is not None and lane.pending_bytes <= SPARE_BYTES:
-                lane.flights.count(IDEMPOTENT)
-                lane.submit(request, None, 0)
+                lane.submit(request, IDEMPOTENT, None, 0)
 
     def _seconds(self, item: Item) -> float:
         """How long an item stays: write_back.ttl with jitter, so that keys filled together do not end together."""

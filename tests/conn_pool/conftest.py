@@ -15,6 +15,7 @@ import pytest
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import Backoff, Level, Server, Timeout
 from hyper_proxy.conn_pool.node import Node
+from hyper_proxy.stats.classes import READ
 from hyper_proxy.storage.redis import RedisGreeting, encode
 from hyper_proxy.storage.resp import RespParser
 from tests.kit.fakes import REDIS, FakeServer
@@ -45,7 +46,7 @@ class Pool:
         """Submit; the result is the gather."""
         gather = self.gather.Gather()
         for request in requests:
-            lane.submit(request, gather, gather.expect())
+            lane.submit(request, READ, gather, gather.expect())
         return gather
 
     def ask(self, lane: Any, *requests: bytes) -> list[Reply]:

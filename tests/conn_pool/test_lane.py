@@ -13,6 +13,7 @@ import pytest
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import Backoff, Server, Timeout
 from hyper_proxy.conn_pool.node import Node
+from hyper_proxy.stats.classes import READ
 from hyper_proxy.storage.redis import encode
 from tests.conn_pool.conftest import Pool, node_for, turn, until, value, wait
 from tests.kit.fakes import REDIS, FakeServer
@@ -193,7 +194,7 @@ def test_a_server_that_does_not_read_costs_bounded_memory_and_bounded_time(pool:
     gather = pool.gather.Gather()
     most, error = 0, None
     while error is None:
-        error = lane.wait_for_room() if full(lane) else lane.submit(big, gather, gather.expect())
+        error = lane.wait_for_room() if full(lane) else lane.submit(big, READ, gather, gather.expect())
         most = max(most, lane.pending_bytes)
         turn()
     assert most < (1 << 20) + len(big)
@@ -372,9 +373,9 @@ def test_an_answer_that_does_not_fit_closes_only_the_connection_it_came_on(
 
 def test_replies_nobody_wants_are_read_and_dropped(pool: Pool, node: Node) -> None:
     lane = pool.open(node)
-    lane.submit(encode("GET", "a"), None, -1)
+    lane.submit(encode("GET", "a"), READ, None, -1)
     assert pool.get(lane, "b") == [value("b")]
-    lane.submit(bytearray(encode("GET", "c")), None, -1)
+    lane.submit(bytearray(encode("GET", "c")), READ, None, -1)
     assert pool.get(lane, "d") == [value("d")]
 
 

@@ -267,8 +267,7 @@ class MemcacheSession(Session):
         if error is not None:
             self.dropped.fail(-1, error)
             return
-        lane.flights.by_class[self.framer.command.klass] += 1
-        lane.submit(raw, self.dropped, -1)
+        lane.submit(raw, self.framer.command.klass, self.dropped, -1)
 
     @cython.ccall
     def key(self) -> bytes:

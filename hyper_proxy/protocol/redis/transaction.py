@@ -163,5 +163,4 @@ class Transaction:
             raise wording.ErrorReply(reply[1:-2])
         self.opened = True
         for klass, raw in self.held:
-            self.lane.flights.count(klass)
-            self.lane.submit(raw, None, -1)
+            self.lane.submit(raw, klass, None, -1)
