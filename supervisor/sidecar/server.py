@@ -3,7 +3,8 @@
 A connection has HEAD_S to send a request line and its headers, also between two requests, and REQUEST_S for the rest;
 each read and each whole answer may take IO_S. MAX_CONNECTIONS are open at once; when one more comes, the one that has
 been waiting for a request the longest is closed, or else the one that keeps the sidecar waiting in the middle of one,
-so that neither ever keeps an operator out.
+so that neither ever keeps an operator out. Nor do those who send many requests at once: after each answer it is the
+others' turn, and while so many are open a connection ends with its answer.
 """
 
 from __future__ import annotations
@@ -84,11 +85,20 @@ class Handler(WSGIHandler):
         return whole
 
     def handle_one_response(self) -> None:
-        """The head is there: the rest of the request and its answer have their own time."""
+        """The head is there: the rest of the request and its answer have their own time. Then it is others' turn."""
         self.server.idle.pop(self, None)
         self._limit(REQUEST_S)
+        if self.server.is_crowded:
+            self.close_connection = True
         super().handle_one_response()
         self.served += 1
+        gevent.sleep(0)  # what a client sends ahead is here already: reading it would make nobody wait
+
+    def finalize_headers(self) -> None:
+        """gevent leaves out what HTTP/1.1 says when a connection ends."""
+        if self.close_connection and self.request_version == "HTTP/1.1":
+            self.response_headers.append((b"Connection", b"close"))
+        super().finalize_headers()
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -138,9 +148,15 @@ class Server(WSGIServer):
                 with suppress(OSError):  # It may be gone already.
                     handler.socket.shutdown(socket.SHUT_RD)
 
+    @property
+    def is_crowded(self) -> bool:
+        """May no more connections come than one?"""
+        crowded: bool = self.pool.free_count() <= 1
+        return crowded
+
     def do_handle(self, *args: Any) -> None:
         """Takes a new connection; makes room for it first."""
-        if self.pool.free_count() <= 1:
+        if self.is_crowded:
             self.make_room()
         super().do_handle(*args)
 

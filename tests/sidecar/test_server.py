@@ -64,6 +64,25 @@ def test_half_bodies_keep_nobody_out(start_shop: StartShop) -> None:
         one.close()
 
 
+def test_those_who_send_many_requests_at_once_wait_for_others(start_shop: StartShop) -> None:
+    shop = start_shop()
+    ahead = b"GET /stats HTTP/1.1\r\nHost: localhost\r\n\r\n" * 200
+    crowd = [connect(shop, ahead) for _ in range(MAX_CONNECTIONS + 50)]
+    began = time.monotonic()
+    assert shop.ask("/health/live").status == 200
+    assert time.monotonic() - began < 3.0, "one answer for each of the others, and not all of theirs"
+    for one in crowd:
+        one.close()
+
+
+def test_requests_in_a_row_are_answered_in_order(start_shop: StartShop) -> None:
+    shop = start_shop()
+    with connect(shop, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50) as sock:
+        sock.shutdown(socket.SHUT_WR)
+        assert sock.makefile("rb").read().count(b"HTTP/1.1 200 OK") == 50
+    assert shop.ask("/health/live", Connection="close").headers["Connection"] == "close"
+
+
 NONSENSE = (
     b"\r\n\r\n",
     b"GARBAGE\r\n\r\n",
