@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import gevent
@@ -59,18 +60,20 @@ class Link:
             self._parts.pop(number, None)
 
     def beat(self) -> None:
-        """Tells the master, for ever, that this process lives."""
-        while True:
-            with self._writing:
-                self._sock.sendall(encode_frame({"type": "beat"}))
-            gevent.sleep(BEAT_S)
+        """Tells the master that this process lives, until the master is gone."""
+        with suppress(ConnectionError):
+            while True:
+                with self._writing:
+                    self._sock.sendall(encode_frame({"type": "beat"}))
+                gevent.sleep(BEAT_S)
 
     def read_all(self) -> None:
-        """Hands out answers until the master closes its end."""
+        """Hands out answers until the master closes its end, or is killed."""
         reader = FrameReader()
-        while data := self._sock.recv(_READ_BYTES):
-            for message in reader.feed(data):
-                self._take(message)
+        with suppress(ConnectionError):
+            while data := self._sock.recv(_READ_BYTES):
+                for message in reader.feed(data):
+                    self._take(message)
 
     def _take(self, message: Message) -> None:
         number = message.get("id", 0)
