@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from hyper_proxy.common.errors import ConfigError, Finding
 from hyper_proxy.config.lines import find_lines
-from hyper_proxy.config.load import inspect, read_text
+from hyper_proxy.config.load import inspect, read_bytes, read_text
 from hyper_proxy.config.model import Config
 from hyper_proxy.config.notes import Path, show_path
 from supervisor.change import cold_changes, renewing_changes
@@ -57,9 +57,8 @@ class Judgement:
 def digest_of(path: str) -> str:
     """Identifies the present content of a file; "" when it can't be read."""
     try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
+        return hashlib.sha256(read_bytes(path)).hexdigest()
+    except ConfigError:
         return ""
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import tomllib
 from typing import Any
 
@@ -59,20 +60,29 @@ def inspect(path: str) -> tuple[Config | None, list[Finding]]:
 
 def read_text(path: str) -> str:
     """The text of a file; raises ConfigError when there is none."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ConfigError([Finding(path, 1, ERROR, "HP101", f"cannot be read: {reason}")]) from error
-    if len(data) > MAX_FILE_BYTES:
-        raise ConfigError([Finding(path, 1, ERROR, "HP101", f"is larger than {MAX_FILE_BYTES} bytes")])
+    data = read_bytes(path)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         message = f"is not UTF-8 text: byte 0x{data[error.start]:02x} at offset {error.start}"
         raise ConfigError([Finding(path, line, ERROR, "HP102", message)]) from error
+
+
+def read_bytes(path: str) -> bytes:
+    """The content of a regular file; raises ConfigError. For a pipe one would wait, and find it empty the next time."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(fd, "rb") as file:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise ValueError("it is no regular file")
+            data = file.read(MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ConfigError([Finding(path, 1, ERROR, "HP101", f"cannot be read: {reason}")]) from error
+    if len(data) > MAX_FILE_BYTES:
+        raise ConfigError([Finding(path, 1, ERROR, "HP101", f"is larger than {MAX_FILE_BYTES} bytes")])
+    return data
 
 
 def inspect_text(text: str, path: str) -> tuple[Config | None, list[Finding]]:

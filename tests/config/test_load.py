@@ -142,7 +142,10 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         tmp_path / "binary.toml": ("HP102", 3),
         tmp_path / "huge.toml": ("HP101", 1),
         tmp_path / "nul\0.toml": ("HP101", 1),
+        tmp_path / "pipe.toml": ("HP101", 1),
+        Path("/dev/zero"): ("HP101", 1),
     }
+    os.mkfifo(tmp_path / "pipe.toml")
     (tmp_path / "binary.toml").write_bytes(b"# a\n\n\xff\xfe\n")
     with (tmp_path / "huge.toml").open("wb") as file:
         file.truncate(MAX_FILE_BYTES + 1)
