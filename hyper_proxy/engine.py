@@ -117,6 +117,7 @@ class Engine:
         """Give up what was prepared and will not serve; what serves keeps what they share."""
         for name, snapshot in prepared.snapshots.items():
             release(snapshot, self.fronts[name].snapshot if name in self.fronts else None)
+            begin(snapshot)
 
     def commit(self, prepared: Prepared) -> None:
         """From the next request on the new configuration serves."""
@@ -146,6 +147,7 @@ class Engine:
         """Take servers out of service, by instance and label (config/overrule.py); all others serve. Does not yield."""
         self.out = out
         self._obey()
+                begin(front.snapshot)
 
     def _obey(self) -> None:
         for name, front in self.fronts.items():

@@ -13,6 +13,7 @@ from hyper_proxy.hashing import build
 from hyper_proxy.hashing.lushan import db_rule
 from hyper_proxy.hashing.placement import Placement
 from hyper_proxy.storage.cache import Cache
+from hyper_proxy.storage.keyvalue import KeyValue
 from hyper_proxy.storage.lushan_cache import LushanCache
 from hyper_proxy.storage.memcache_cache import MemcacheCache
 from hyper_proxy.storage.redis_cache import RedisCache
@@ -68,8 +69,14 @@ def _placement(level: Level) -> Placement:
 
 
 @lru_cache(maxsize=PLACEMENTS_KEPT)
-def _built(hash_name: str, distribution: str, hash_tag: str, servers: tuple[Server, ...]) -> Placement:
-    return build(hash_name, distribution, hash_tag, servers)
+def _built(level: Level) -> Placement:
+    return build_level(level)
+
+
+def begin(snapshot: Snapshot) -> None:
+    """Requests come from now on. Its storage may have served the configuration before, under other limits."""
+    if isinstance(snapshot.storage, KeyValue):
+        snapshot.storage.longest = snapshot.instance.limits.max_value_bytes
 
 
 def release(old: Snapshot, new: Snapshot | None) -> None:

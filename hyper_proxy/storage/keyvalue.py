@@ -21,6 +21,7 @@ from hyper_proxy.storage.numbers import INT64_MAX, INT64_MIN, parse_int64, parse
 
 T = TypeVar("T")
 
+LONGEST_BYTES = 512 * 1024 * 1024  # redis' proto-max-bulk-len
 EXPIRED = 1.0  # a time of expiry long past: the item is gone at once
 
 
@@ -91,6 +92,13 @@ class NumberOverflow(ClientError):
 
     def __init__(self) -> None:
         super().__init__("the result is out of range")
+
+
+class TooLong(ClientError):
+    """A value would become longer than the instance takes; each front words it in its own way."""
+
+    def __init__(self, longest: int) -> None:
+        super().__init__(f"the value would be longer than limits.max_value_bytes ({longest})")
 
 
 class Partial(BackendError):
@@ -194,7 +202,8 @@ class KeyValue(ABC):
     def append(self, key: bytes, data: bytes, *, create: bool) -> int | None:
         """Put `data` behind the value, which keeps flags and expiry: its new length, or None when there is none.
 
-        With `create` (redis) an absent key counts as an empty value; without (memcache) it stays absent.
+        With `create` (redis) an absent key counts as an empty value; without (memcache) it stays absent. May raise
+        TooLong.
         """
         return self._join(key, lambda value: value + data, create)
 
@@ -204,12 +213,18 @@ class KeyValue(ABC):
 
     def _join(self, key: bytes, join: Callable[[bytes], bytes], create: bool) -> int | None:
         def change(items: list[Item | None]) -> tuple[Sequence[Edit], int | None]:
+    def check_length(self, size: int) -> None:
+        """Raises TooLong for a value of so many bytes, if it may not become so long."""
+        if size > self.longest:
+            raise TooLong(self.longest)
+
             item = items[0]
             if item is None and not create:
                 return [None], None
             put = replaced(item, join(item.value if item else b""))
             return [put], len(put.value)
 
+            self.check_length(len(put.value))
         return self.update([key], change)[0]
 
     def need_versions(self) -> None:

@@ -102,6 +102,16 @@ def test_versions_that_were_read_can_be_compared(pair: Pair) -> None:
         assert ask(b"md a C%d\r\n" % int(ask(b"mg a c\r\n").split()[1][1:])) == b"HD\r\n"
 
 
+def test_nothing_grows_beyond_its_limit(pair: Pair) -> None:
+    pair.kv.longest = 1 << 20  # as memcached's
+    half = b"x" * 600_000
+    for words in ([b"set", b"a", b"7", b"0", b"600000"], [b"append", b"a", b"0", b"0", b"600000"],
+                  [b"prepend", b"a", b"0", b"0", b"600000"], [b"ms", b"a", b"600000", b"MA", b"k"],
+                  [b"ms", b"a", b"600000", b"MP", b"q"]):  # fmt: skip
+        pair.both(Request(words, half))
+    pair.all(b"mg a s f", b"append a 0 0 1|y", b"mg a s f")
+
+
 def test_numbers_change_in_place(pair: Pair) -> None:
     pair.all(b"set a 7 0 3|100", b"decr a 1", b"get a", b"incr a 900", b"get a", b"incr a 1", b"get a", b"decr a 5000")
     pair.all(b"get a")

@@ -11,7 +11,7 @@ import pytest
 
 from hyper_proxy.protocol.redis.commands import COMMANDS
 from hyper_proxy.protocol.redis.translate import VERBS, execute
-from hyper_proxy.storage.keyvalue import KeyValue
+from hyper_proxy.storage.keyvalue import LONGEST_BYTES, KeyValue
 from tests.kit.servers import redis_server
 from tests.kit.wait import wait_for
 from tests.protocol.raw import Raw
@@ -100,6 +100,20 @@ def test_float_arithmetic_is_that_of_long_double(pair: Pair) -> None:
         pair.both(b"INCRBYFLOAT", source.choice(KEYS), f"{source.choice(['', '-'])}{digits}e{power}".encode())
         if source.random() < 0.1:
             pair.both(b"DEL", *KEYS)
+
+
+def test_no_string_grows_beyond_its_limit(pair: Pair) -> None:
+    longest = 1 << 20  # the least that redis takes
+    pair.raw.redis(b"CONFIG", b"SET", b"proto-max-bulk-len", b"%d" % longest)
+    pair.kv.longest = longest
+    pair.both(b"SET", b"a", b"x" * (longest - 2))
+    assert pair.both(b"APPEND", b"a", b"yy") == b":%d\r\n" % longest
+    refused = b"-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n"
+    assert pair.both(b"APPEND", b"a", b"z") == refused
+    assert pair.both(b"SETRANGE", b"a", b"%d" % (longest - 1), b"zz") == refused
+    assert pair.both(b"SETRANGE", b"none", b"%d" % longest, b"z") == refused
+    pair.all(b"SETRANGE a %d z" % (longest - 1), b"STRLEN a", b"EXISTS none", b"GETRANGE a -3 -1")
+    pair.raw.redis(b"CONFIG", b"SET", b"proto-max-bulk-len", b"%d" % LONGEST_BYTES)
 
 
 def test_patterns_match_as_in_redis(pair: Pair) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hyper_proxy.common.errors import BackendError, ClientError, HyperProxyError
-from hyper_proxy.storage.keyvalue import NotANumber, NumberOverflow
+from hyper_proxy.storage.keyvalue import NotANumber, NumberOverflow, TooLong
 
 # What a storage's failure is to an HTTP client; any other kind is a bad gateway.
 BACKEND_STATUS = {"timeout": 504, "queue": 503, "busy": 503, "backoff": 503, "closed": 503}
@@ -30,4 +30,6 @@ def refusal_of(error: HyperProxyError) -> Refusal:
         return Refusal(BACKEND_STATUS.get(error.kind, 502), f"storage_{error.kind}", str(error))
     if isinstance(error, NotANumber | NumberOverflow):
         return Refusal(409, "not_a_number", str(error))
+    if isinstance(error, TooLong):
+        return Refusal(413, "value_too_large", str(error))
     return Refusal(400, "bad_request", str(error))

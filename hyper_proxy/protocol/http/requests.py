@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote_to_bytes
@@ -13,6 +14,9 @@ from hyper_proxy.protocol.http.refusal import Refusal
 
 MAX_HEADERS = 100
 GZIP = 16 + zlib.MAX_WBITS
+# The target may be a whole address, as proxies are asked; whose it is does not matter here (RFC 9112, 3.2.2).
+ORIGIN = re.compile(rb"https?://[^/?]+", re.IGNORECASE)
+HOST = re.compile(r"[\w.~!$&'()*+,;=%:\[\]-]*", re.ASCII)  # RFC 3986, 3.2.2, and a port
 ENCODINGS = {"gzip": GZIP, "x-gzip": GZIP, "deflate": zlib.MAX_WBITS}
 
 
@@ -111,6 +115,8 @@ class Reader:
         headers = self.request.headers
         text = name.decode("latin-1").lower()
         here = value.decode("latin-1")
+        if text == "host" and text in headers:
+            self._refuse(Refusal(400, "bad_host", "there are two headers Host"))
         headers[text] = f"{headers[text]}, {here}" if text in headers else here
         if len(headers) > MAX_HEADERS:
             self._refuse(Refusal(431, "head_too_large", f"there are more than {MAX_HEADERS} headers"))
@@ -124,7 +130,16 @@ class Reader:
         if length.isdigit():
             self._grow_body(int(length))
             self.size = 0
+        self._check_host()
         self.wants_continue = request.header("expect").lower() == "100-continue"
+
+    def _check_host(self) -> None:
+        """RFC 9112, 3.2: it must be there, though it may be empty."""
+        host = self.request.headers.get("host")
+        if host is None and self.parser.get_http_version() != "1.0":
+            self._refuse(Refusal(400, "bad_host", "a request of HTTP/1.1 has a header Host"))
+        if host and not HOST.fullmatch(host):
+            self._refuse(Refusal(400, "bad_host", "the header Host is no name or address with or without a port"))
 
     def on_body(self, body: bytes) -> None:
         self.parts.append(body)
@@ -132,7 +147,8 @@ class Reader:
 
     def on_message_complete(self) -> None:
         request = self.request
-        path, _, query = self.url.partition(b"?")
+        origin = ORIGIN.match(self.url)
+        path, _, query = self.url[origin.end() if origin else 0 :].partition(b"?")
         request.path = unquote_to_bytes(path)
         request.query = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
         request.keep_alive = self.parser.should_keep_alive()

@@ -23,7 +23,7 @@ from hyper_proxy.protocol.memcache.translate_common import (
     parse_flags,
     parse_uint64,
 )
-from hyper_proxy.storage.keyvalue import Item, KeyValue, Mode, NotANumber, Partial
+from hyper_proxy.storage.keyvalue import Item, KeyValue, Mode, NotANumber, Partial, TooLong
 
 NOT_FOUND = b"NOT_FOUND\r\n"
 BAD_EXPTIME = wording.text_of(wording.BAD_EXPTIME)
@@ -109,7 +109,10 @@ def _join(*, behind: bool) -> Verb:
         check_key(words[1])
         parse_flags(words[2])
         parse_exptime(words[3], BAD_LINE)
-        length = kv.append(words[1], value, create=False) if behind else kv.prepend(words[1], value)
+        try:
+            length = kv.append(words[1], value, create=False) if behind else kv.prepend(words[1], value)
+        except TooLong:
+            length = None
         return b"NOT_STORED\r\n" if length is None else b"STORED\r\n"
 
     return join

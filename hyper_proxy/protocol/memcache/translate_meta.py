@@ -213,6 +213,8 @@ def set_(kv: KeyValue, words: list[bytes], value: bytes) -> bytes:
                 return [None], Outcome.NOT_STORED
             if not line.agrees(item):
                 return [None], Outcome.EXISTS
+            if len(item.value) + len(value) > kv.longest:
+                return [None], Outcome.NOT_STORED
             return [replaced(item, item.value + value if name == b"A" else value + item.value)], Outcome.STORED
         refusal = refuse(item, mode, version)
         return ([None], refusal) if refusal else ([put], Outcome.STORED)

@@ -28,11 +28,12 @@ from hyper_proxy.storage.keyvalue import (
     NumberOverflow,
     Outcome,
     Put,
+    TooLong,
     replaced,
 )
 from hyper_proxy.storage.numbers import INT64_MIN
 
-MAX_STRING_BYTES = 512 * 1024 * 1024  # redis' proto-max-bulk-len: no string grows beyond it
+TOO_LONG = "string exceeds maximum allowed size (proto-max-bulk-len)"
 NOT_A_FLOAT = "value is not a valid float"
 
 # option word -> (milliseconds in its unit, is it a point in time)
@@ -173,7 +174,10 @@ def _pairs(argv: list[bytes]) -> list[tuple[bytes, Put]]:
 
 
 def append(kv: KeyValue, argv: list[bytes], view: View) -> bytes:
-    return encode.integer(kv.append(argv[1], argv[2], create=True) or 0)
+    try:
+        return encode.integer(kv.append(argv[1], argv[2], create=True) or 0)
+    except TooLong:
+        raise ClientError(TOO_LONG) from None
 
 
 def strlen(kv: KeyValue, argv: list[bytes], view: View) -> bytes:
@@ -202,12 +206,14 @@ def setrange(kv: KeyValue, argv: list[bytes], view: View) -> bytes:
         value = item.value if item else b""
         if not data:
             return [None], len(value)
-        if offset + len(data) > MAX_STRING_BYTES:
-            raise ClientError("string exceeds maximum allowed size (proto-max-bulk-len)")
+        kv.check_length(offset + len(data))
         value = value[:offset].ljust(offset, b"\0") + data + value[offset + len(data):]
         return [replaced(item, value)], len(value)
 
-    return encode.integer(kv.update(argv[1:2], change)[0])
+    try:
+        return encode.integer(kv.update(argv[1:2], change)[0])
+    except TooLong:
+        raise ClientError(TOO_LONG) from None
 
 
 # ---- numbers

@@ -44,7 +44,8 @@ listen = ["127.0.0.1:{redis}"]
   servers = ["keys.db"]
 """
 
-CHUNKED = b"PUT /v1/web/a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+PUT = b"PUT /v1/web/a HTTP/1.1\r\nHost: x\r\n"
+CHUNKED = PUT + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +180,46 @@ def test_several_keys_at_once(web: Web) -> None:
     assert web.ask("POST", "/v1/web/_mget", b'{"keys": []}').code == "not_json"  # as a form of another page would
 
 
+def test_an_address_may_be_asked_as_a_whole(web: Web) -> None:
+    """As clients ask that take us for their proxy: curl -x."""
+    web.redis.set("a b", "1")
+    for origin in ("http://other.example:81", "HTTPS://[::1]", "http://x"):
+        found = web.ask("GET", f"{origin}/v1/web/a%20b?x=http://y/")
+        assert (found.status, found.body, origin) == (200, b"1", origin)
+    assert web.ask("GET", "http://x").code == "no_such_path"
+    assert web.ask("PUT", "http://x/v1/web/http://y/z", b"2").status == 201
+    assert web.redis.get("http://y/z") == b"2"
+
+
+@pytest.mark.parametrize("host", [b"", b"x", b"[::1]:80", b"a_b.example:8080", b"%41"])
+def test_any_host_will_do(web: Web, host: bytes) -> None:
+    raw = Raw(web.port)
+    raw.sock.sendall(b"GET /v1/web/a HTTP/1.1\r\nHost: %b\r\n\r\n" % host)
+    assert raw.file.readline().startswith(b"HTTP/1.1 404 ")
+    raw.close()
+
+
+def test_a_value_does_not_grow_beyond_its_limit(web: Web) -> None:
+    web.ask("PUT", "/v1/web/a?flags=3", b"x" * 99_990)
+    assert web.post("/v1/web/a", op="append", value="y" * 10).json == {"length": 100_000}
+    refused = web.post("/v1/web/a", op="append", value="y")
+    assert (refused.status, refused.code) == (413, "value_too_large")
+    assert "limits.max_value_bytes (100000)" in refused.json["error"]["message"]
+    assert web.redis.get("a") == b"x" * 99_990 + b"y" * 10
+    assert web.redis.append("a", "y") == 100_001, "another instance has its own limit"
+
+
+def test_a_reload_changes_how_far_a_value_may_grow(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        web = Web(stack, tmp_path)
+        web.ask("PUT", "/v1/web/a", b"x" * 100_000)
+        assert web.post("/v1/web/a", op="append", value="y").code == "value_too_large"
+        web.fleet.write(web.fleet.file.read_text().replace("max_value_bytes = 100000", "max_value_bytes = 100001"))
+        assert web.fleet.reload().accepted
+        assert web.post("/v1/web/a", op="append", value="y").json == {"length": 100_001}
+        assert web.post("/v1/web/a", op="append", value="y").code == "value_too_large"
+
+
 def test_half_a_character_is_refused(web: Web) -> None:
     assert web.post("/v1/web/_mget", keys=["\ud800"]).code == "bad_keys"
     assert web.post("/v1/web/a", op="append", value="\ud800").code == "bad_operation"
@@ -201,18 +242,23 @@ def test_packing_both_ways(web: Web, packing: str) -> None:
     ("request_", "status", "code"),
     [
         (b"NONSENSE\r\n\r\n", 400, "malformed"),
-        (b"GET /" + b"x" * 5000 + b" HTTP/1.1\r\n\r\n", 414, "url_too_long"),
-        (b"GET / HTTP/1.1\r\nA: " + b"x" * 5000 + b"\r\n\r\n", 431, "head_too_large"),
-        (b"GET / HTTP/1.1\r\n" + b"".join(b"A%d: x\r\n" % n for n in range(200)) + b"\r\n", 431, "head_too_large"),
-        (b"PUT /v1/web/a HTTP/1.1\r\nContent-Length: 100001\r\n\r\n", 413, "body_too_large"),
+        (b"GET /" + b"x" * 5000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414, "url_too_long"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"x" * 5000 + b"\r\n\r\n", 431, "head_too_large"),
+        (PUT + b"".join(b"A%d: x\r\n" % n for n in range(200)) + b"\r\n", 431, "head_too_large"),
+        (PUT + b"Content-Length: 100001\r\n\r\n", 413, "body_too_large"),
         (CHUNKED + b"186A1\r\n" + b"x" * 100001, 413, "body_too_large"),
-        (b"PUT /v1/web/a HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "malformed"),
-        (b"PUT /v1/web/a HTTP/1.1\r\nContent-Length: 1\r\nContent-Encoding: br\r\n\r\nx", 415, "unknown_encoding"),
-        (b"PUT /v1/web/a HTTP/1.1\r\nContent-Length: 1\r\nContent-Encoding: gzip\r\n\r\nx", 400, "bad_encoding"),
-        (b"GET / HTTP/1.1\r\nA: " + b"x" * 300_000, 431, "head_too_large"),
+        (PUT + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "malformed"),
+        (PUT + b"Content-Length: 1\r\nContent-Encoding: br\r\n\r\nx", 415, "unknown_encoding"),
+        (PUT + b"Content-Length: 1\r\nContent-Encoding: gzip\r\n\r\nx", 400, "bad_encoding"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"x" * 300_000, 431, "head_too_large"),
         (CHUNKED + b"1;" + b"x" * 300_000, 431, "head_too_large"),
         (CHUNKED + b"1\r\nx\r\n0\r\nA: " + b"x" * 300_000, 431, "head_too_large"),
-        (b"CONNECT x:1 HTTP/1.1\r\n\r\n", 501, "no_upgrade"),
+        (b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n", 501, "no_upgrade"),
+        (b"GET / HTTP/1.1\r\n\r\n", 400, "bad_host"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nhost: x\r\n\r\n", 400, "bad_host"),
+        (b"GET / HTTP/1.1\r\nHost: x y\r\n\r\n", 400, "bad_host"),
+        (b"GET http://x/ HTTP/1.1\r\n\r\n", 400, "bad_host"),
+        (b"GET / HTTP/1.0\r\nHost: a/b\r\n\r\n", 400, "bad_host"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -220,7 +266,7 @@ def test_what_cannot_be_read_is_answered_and_ends_the_connection(
     web: Web, request_: bytes, status: int, code: str
 ) -> None:
     raw = Raw(web.port)
-    raw.sock.sendall(b"GET /v1/web/before HTTP/1.1\r\n\r\n" + request_)
+    raw.sock.sendall(b"GET /v1/web/before HTTP/1.1\r\nHost: x\r\n\r\n" + request_)
     replies = raw.file.read()
     raw.close()
     first, _, second = replies.partition(b"HTTP/1.1 404")[2].partition(b"HTTP/1.1 ")
@@ -266,8 +312,9 @@ def test_what_is_asked_wrongly_leaves_the_connection_open(web: Web) -> None:
 
 def test_requests_behind_each_other_are_answered_in_order(web: Web) -> None:
     raw = Raw(web.port)
-    raw.sock.sendall(b"".join(b"PUT /v1/web/k%d HTTP/1.1\r\nContent-Length: 1\r\n\r\n%d" % (n, n) for n in range(9)))
-    raw.sock.sendall(b"".join(b"GET /v1/web/k%d HTTP/1.1\r\n\r\n" % n for n in range(9)) + b"GET / HTTP/1.0\r\n\r\n")
+    puts = [b"PUT /v1/web/k%d HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n%d" % (n, n) for n in range(9)]
+    gets = [b"GET /v1/web/k%d HTTP/1.1\r\nHost: x\r\n\r\n" % n for n in range(9)]
+    raw.sock.sendall(b"".join(puts + gets) + b"GET / HTTP/1.0\r\n\r\n")
     replies = raw.file.read().split(b"HTTP/1.1 ")[1:]
     raw.close()
     assert [reply[:3] for reply in replies] == [b"201"] * 9 + [b"200"] * 9 + [b"404"]
@@ -276,7 +323,7 @@ def test_requests_behind_each_other_are_answered_in_order(web: Web) -> None:
 
 def test_a_client_that_waits_for_leave_to_send_gets_it(web: Web) -> None:
     raw = Raw(web.port)
-    raw.sock.sendall(b"PUT /v1/web/a HTTP/1.1\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+    raw.sock.sendall(PUT + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n")
     assert raw.file.readline() + raw.file.readline() == b"HTTP/1.1 100 Continue\r\n\r\n"
     raw.sock.sendall(b"abc")
     assert raw.file.readline().startswith(b"HTTP/1.1 201 ")
@@ -332,7 +379,7 @@ def test_a_wish_for_another_protocol_is_passed_over(web: Web) -> None:
     web.redis.set("a", "1")
     wish = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAA\r\n\r\n"
     raw = Raw(web.port)
-    raw.sock.sendall((b"GET /v1/web/a HTTP/1.1\r\n" + wish) * 2 + b"GET /v1/web/a HTTP/1.0\r\n\r\n")
+    raw.sock.sendall((b"GET /v1/web/a HTTP/1.1\r\nHost: x\r\n" + wish) * 2 + b"GET /v1/web/a HTTP/1.0\r\n\r\n")
     replies = raw.file.read().split(b"HTTP/1.1 ")[1:]
     raw.close()
     assert [(reply[:3], reply.partition(b"\r\n\r\n")[2]) for reply in replies] == [(b"200", b"1")] * 3
@@ -343,6 +390,7 @@ def test_a_wish_for_another_protocol_is_passed_over(web: Web) -> None:
 
 def test_many_wishes_in_one_read_are_all_passed_over(web: Web) -> None:
     raw = Raw(web.port)
-    raw.sock.sendall(b"GET / HTTP/1.1\r\nUpgrade: a\r\nConnection: upgrade\r\n\r\n" * 4000 + b"GET / HTTP/1.0\r\n\r\n")
+    wish = b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: a\r\nConnection: upgrade\r\n\r\n"
+    raw.sock.sendall(wish * 4000 + b"GET / HTTP/1.0\r\n\r\n")
     assert raw.file.read().count(b"HTTP/1.1 404") == 4001
     raw.close()
