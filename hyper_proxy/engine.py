@@ -29,7 +29,7 @@ from hyper_proxy.protocol.http.responses import FULL
 from hyper_proxy.protocol.http.session import HttpSession
 from hyper_proxy.protocol.memcache.session import MemcacheSession
 from hyper_proxy.protocol.redis.session import RedisSession
-from hyper_proxy.stack import build_snapshot, release
+from hyper_proxy.stack import begin, build_snapshot, release
 from hyper_proxy.stats.collect import collect
 from hyper_proxy.stats.slowlog import Journal
 from hyper_proxy.stats.watch import Watch

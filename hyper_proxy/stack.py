@@ -69,8 +69,8 @@ def _placement(level: Level) -> Placement:
 
 
 @lru_cache(maxsize=PLACEMENTS_KEPT)
-def _built(level: Level) -> Placement:
-    return build_level(level)
+def _built(hash_name: str, distribution: str, hash_tag: str, servers: tuple[Server, ...]) -> Placement:
+    return build(hash_name, distribution, hash_tag, servers)
 
 
 def begin(snapshot: Snapshot) -> None:

@@ -121,6 +121,7 @@ class KeyValue(ABC):
 
     kind: str  # the storage's name in the configuration
     nodes: Any = ()  # a sequence of its servers, for statistics
+    longest = LONGEST_BYTES  # limits.max_value_bytes: so far may a value grow whose parts come one by one
     keeps_versions = True  # False: every version is 0, so nothing can be compared with it
 
     # ---- what a storage must have
