@@ -117,7 +117,6 @@ class Engine:
         """Give up what was prepared and will not serve; what serves keeps what they share."""
         for name, snapshot in prepared.snapshots.items():
             release(snapshot, self.fronts[name].snapshot if name in self.fronts else None)
-            begin(snapshot)
 
     def commit(self, prepared: Prepared) -> None:
         """From the next request on the new configuration serves."""
@@ -125,6 +124,7 @@ class Engine:
         MEMORY.allow(prepared.config.max_memory, prepared.config.worker_count)
         self.journal.show_keys = prepared.config.show_keys
         for name, snapshot in prepared.snapshots.items():
+            begin(snapshot)
             front = self.fronts.get(name)
             if front is None:
                 protocol, watch = PROTOCOLS[snapshot.instance.protocol], Watch(name, self.journal)
@@ -147,7 +147,6 @@ class Engine:
         """Take servers out of service, by instance and label (config/overrule.py); all others serve. Does not yield."""
         self.out = out
         self._obey()
-                begin(front.snapshot)
 
     def _obey(self) -> None:
         for name, front in self.fronts.items():
@@ -155,6 +154,7 @@ class Engine:
             instance = overruled(old.instance, self.out.get(name, {}))
             if instance != old.instance:
                 front.snapshot = build_snapshot(instance, old)
+                begin(front.snapshot)
                 release(old, front.snapshot)
 
     def _nodes(self) -> Iterator[Node]:

@@ -212,20 +212,20 @@ class KeyValue(ABC):
         """As `append`, before the value; never creates."""
         return self._join(key, lambda value: data + value, False)
 
-    def _join(self, key: bytes, join: Callable[[bytes], bytes], create: bool) -> int | None:
-        def change(items: list[Item | None]) -> tuple[Sequence[Edit], int | None]:
     def check_length(self, size: int) -> None:
         """Raises TooLong for a value of so many bytes, if it may not become so long."""
         if size > self.longest:
             raise TooLong(self.longest)
 
+    def _join(self, key: bytes, join: Callable[[bytes], bytes], create: bool) -> int | None:
+        def change(items: list[Item | None]) -> tuple[Sequence[Edit], int | None]:
             item = items[0]
             if item is None and not create:
                 return [None], None
             put = replaced(item, join(item.value if item else b""))
+            self.check_length(len(put.value))
             return [put], len(put.value)
 
-            self.check_length(len(put.value))
         return self.update([key], change)[0]
 
     def need_versions(self) -> None:
