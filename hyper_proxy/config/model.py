@@ -128,6 +128,7 @@ class Table:
     `schema` is the database that the name was written with, "" for the connection's own. `id` is an integer column by
     which all rows can be walked; `flags`, `expires` and `version` are parts of an item (docs/mysql.md).
     """
+    `fields` are the columns of a value that is an object; `value` is "" then.
 
     name: str
     key: str
@@ -138,6 +139,12 @@ class Table:
     version: str = ""
     id: str = ""
 
+    fields: tuple[str, ...] = ()
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The columns that a value is kept in."""
+        return self.fields or (self.value,)
     @property
     def label(self) -> str:
         """As it is written in the file: "user.profile"."""

@@ -219,7 +219,8 @@ def columns_are_fixed_or_kept(config: Config, say: Say) -> None:
         used = {} if table is None else {
             column.lower(): key
             for key in ("key", "value", "flags", "expires", "version", "id")
-            if (column := getattr(table, key))
+            for column in (table.values if key == "value" else (getattr(table, key),))
+            if column
         }
         for column, _ in level.where:
             if column.lower() in used:

@@ -1,6 +1,7 @@
 """Reading `table` and `where`: which table of a SQL server holds keys and values, and in which columns.
 
     table = { name = "user.profile", key = "uid", value = "body", expires = "until" }
+    table = { name = "user.profile", key = "uid", value = ["name", "city", "age"] }
     where = { deleted = 0, kind = "profile" }
 
 What is read here stands in statements later, as an identifier, for which no server takes a parameter. So a name is a
@@ -21,7 +22,7 @@ INT64_MAX = 2**63 - 1
 
 _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,63}|[0-9][A-Za-z0-9_$]{0,62}[A-Za-z_$]")
 _WORDS = "a name of at most 64 letters, digits, '_' and '$', and not only digits"
-_KEYS = tuple(field.name for field in fields(Table) if field.name != "schema")
+_KEYS = tuple(field.name for field in fields(Table) if field.name not in ("schema", "fields"))
 _NEEDED = ("name", "key", "value")
 _NOTHING = Table("", "", "")
 
@@ -31,8 +32,8 @@ class TableRule:
     """A table of toml with the names of a table of SQL and of its columns."""
 
     accepts: str = (
-        '{ name = "table" or "database.table", key = "column", value = "column" }, and the columns flags, expires, '
-        "version and id where the table has them"
+        '{ name = "table" or "database.table", key = "column", value = "column" or a list of columns }, and the '
+        "columns flags, expires, version and id where the table has them"
     )
 
     def read(self, value: object, place: Place) -> Table:
@@ -49,15 +50,22 @@ class TableRule:
         names: dict[str, Any] = {**value, "name": name if isinstance(value["name"], str) else value["name"]}
         if dot:
             names["schema"] = schema
+        listed = names.pop("value") if isinstance(names["value"], list) else None
         read = {key: _name(text, key, place) for key, text in names.items() if key in (*_KEYS, "schema")}
+        inside = () if listed is None else tuple(_name(text, "value", place, at) for at, text in enumerate(listed))
+        if inside != () or listed is None:
+            read.setdefault("value", "")
+        else:
+            place.bad(Bad("HP106", "the list is empty: a value has at least one column"), "value")
+            return _NOTHING
         # An integer key may be what the rows are walked by.
         columns = [
             text for key, text in read.items()
             if key not in ("name", "schema") and text and not (key == "id" and text == read["key"])
-        ]  # fmt: skip
+        ] + [text for text in inside if text]  # fmt: skip
         for column in {column.lower() for column in columns if [c.lower() for c in columns].count(column.lower()) > 1}:
             place.bad(Bad("HP106", f"the column '{column}' is named for more than one purpose"))
-        return Table(**read)
+        return Table(**read, fields=inside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +80,13 @@ class WhereRule:
         return tuple((_name(column, column, place), _fixed(wanted, column, place)) for column, wanted in value.items())
 
 
-def _name(text: object, key: str, place: Place) -> str:
+def _name(text: object, key: str, place: Place, *index: int) -> str:
     below = "name" if key == "schema" else key
     if not isinstance(text, str):
-        place.bad(wrong_type(text, "a string"), below)
+        place.bad(wrong_type(text, "a string"), below, *index)
         return ""
     if not _NAME.fullmatch(text):
-        place.bad(Bad("HP106", f"{text!r} is not {_WORDS}"), below)
+        place.bad(Bad("HP106", f"{text!r} is not {_WORDS}"), below, *index)
         return ""
     return text
 

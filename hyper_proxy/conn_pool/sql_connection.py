@@ -26,7 +26,15 @@ if TYPE_CHECKING:
     from hyper_proxy.conn_pool.sql_node import SqlNode
 
 Row = tuple[bytes | None, ...]
-Parameter = bytes | str | int | float | None
+
+
+class Default:
+    """As a parameter: what the column has by default."""
+
+
+Parameter = bytes | str | int | float | Default | None
+
+DEFAULT = Default()
 
 SQL_MODE = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION"  # what does not fit is an error; a backslash escapes
 SERVER_SHARE = 0.8  # of read_ms after which a MariaDB gives a statement up itself, so that the connection stays good
@@ -48,10 +56,12 @@ class SqlConnection:
         self.memo: dict[Hashable, Any] = {}
         self.idle_since = 0.0
         self.max_bytes = 0
+        self.subject = ""  # what the statements are about, for errors: "table profile: "
         self._asking = False  # between a statement and its whole answer
         self._broken = False
         self._open = False  # a transaction is
-        conv: Any = dict(encoders)  # no decoders: every field stays what was sent
+        # No decoders: every field stays what was sent.
+        conv: Any = {**encoders, Default: lambda value, mapping: "DEFAULT"}
         self._driver: Any = Connection(
             user=node.username,
             password=node.password,
@@ -171,7 +181,7 @@ class SqlConnection:
             self._asking = False
         else:
             self._broken = True
-        return self._say(KINDS.get(code, "io"), describe(code, message), code)
+        return self._say(KINDS.get(code, "io"), self.subject + describe(code, message), code)
 
 
 def _code_and_message(error: MySQLError) -> tuple[int, str]:

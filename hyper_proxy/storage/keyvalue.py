@@ -122,6 +122,7 @@ class KeyValue(ABC):
     kind: str  # the storage's name in the configuration
     nodes: Any = ()  # a sequence of its servers, for statistics
     longest = LONGEST_BYTES  # limits.max_value_bytes: so far may a value grow whose parts come one by one
+    fields: Sequence[str] = ()  # of values that are JSON objects (storage/objects.py); none: values are any bytes
     keeps_versions = True  # False: every version is 0, so nothing can be compared with it
 
     # ---- what a storage must have

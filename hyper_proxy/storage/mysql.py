@@ -61,6 +61,7 @@ class MysqlStorage(Sharded):
         assert table is not None, "a level of SQL has a table"
         self.nodes: SqlNodes = SqlNodes(instance, level, previous.nodes if previous else None)
         self.keeps_versions = bool(table.version)
+        self.fields = table.fields
         writers = level.writers or level.servers
         super().__init__([
             MysqlShard(level, self.nodes.of(level, reader), self.nodes.of(level, writer))

@@ -35,7 +35,8 @@ BATCH_KEYS = 500  # of one statement
 ATTEMPTS = 8  # at a transaction that meets another one
 RETRY_S = 0.01  # the longest pause before the second attempt; it grows with each
 ROOM_BYTES = 2000  # of a statement, beside its rows: names of columns ...
-ROW_BYTES = 200  # ... and of a row beside key and value; a byte of these takes two, for it is sent in hexadecimal
+ROW_BYTES = 200  # ... of a row beside its texts, a byte of which takes two, for it is sent in hexadecimal,
+FIELD_BYTES = 30  # ... and of each of its fields
 CLEAR_ROWS = 1000  # of one DELETE, so that no statement lasts and no other waits long
 
 
@@ -250,18 +251,19 @@ class MysqlShard(KeyValue):
     # ---- rows
 
     def _stored(self, shape: Shape, row: Row, now: float) -> Stored:
-        """A row as it was read: key, value, [flags], [expires], [version]."""
-        fields = iter(row[2:])
+        """A row as it was read (Texts.read)."""
+        width = 1 + len(self.table.values)
+        fields = iter(row[width:])
         flags = int(next(fields) or 0) if self.table.flags else 0
         expires_at = shape.expires.decode(next(fields)) if shape.expires else None
         version = int(next(fields) or 0) if self.table.version else 0
-        value = row[1]
+        value = shape.value.decode(row[1:width])
         if value is None or (expires_at is not None and expires_at <= now):
             return Stored(None, version)
-        return Stored(Item(shape.value.decode(value), flags, expires_at, version), version)
+        return Stored(Item(value, flags, expires_at, version), version)
 
     def _row(self, shape: Shape, key: bytes, put: Put, version: int) -> list[Parameter]:
-        row: list[Parameter] = [shape.key.encode(key), shape.value.encode(put.value)]
+        row: list[Parameter] = [shape.key.encode(key), *shape.value.encode(put.value)]
         if self.table.flags:
             row.append(put.flags)
         if shape.expires is not None:
@@ -309,7 +311,8 @@ def _by_size(rows: Iterable[list[Parameter]], max_bytes: int) -> Iterator[list[l
     batch: list[list[Parameter]] = []
     size = ROOM_BYTES
     for row in rows:
-        cost = ROW_BYTES + sum(2 * len(field) for field in row if isinstance(field, bytes | str))
+        texts = sum(2 * len(field) for field in row if isinstance(field, bytes | str))
+        cost = ROW_BYTES + FIELD_BYTES * len(row) + texts
         if batch and (len(batch) == BATCH_KEYS or size + cost > max_bytes):
             yield batch
             batch, size = [], ROOM_BYTES

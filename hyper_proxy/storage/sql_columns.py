@@ -29,13 +29,21 @@ class Misfit(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A row of information_schema.COLUMNS: `type` is DATA_TYPE, as "int", `full` COLUMN_TYPE, as "int(10) unsigned"."""
+    """A row of information_schema.COLUMNS: `type` is DATA_TYPE, as "int", `full` COLUMN_TYPE, as "int(10) unsigned".
+
+    place         for errors, in front of the label: "instance 'user', 10.0.0.7:3306, table profile: "
+    has_default   may an INSERT leave it out?
+    is_generated  does the server make it from other columns?
+    """
 
     name: str
     type: str
     full: str
     collation: str
     nullable: bool
+    place: str = ""
+    has_default: bool = True
+    is_generated: bool = False
 
     @property
     def is_integer(self) -> bool:
@@ -45,6 +53,10 @@ class Column:
     def label(self) -> str:
         """For errors: "column 'uid' (int(10) unsigned)"."""
         return f"column '{self.name}' ({self.full}{', ' + self.collation if self.collation else ''})"
+
+    def refuse(self, text: str) -> ClientError:
+        """The error of a client whose value it does not take."""
+        return ClientError(f"{self.place}{self.label} {text}")
 
     def size(self, number: int) -> int:
         """The number in the parentheses of the type, counted from 0."""
@@ -82,7 +94,7 @@ class FixedBinary:
 
     def encode(self, data: bytes) -> bytes:
         if len(data) != self.length:
-            raise ClientError(f"{self.column.label} holds exactly {self.length} bytes, not {len(data)}")
+            raise self.column.refuse(f"holds exactly {self.length} bytes, not {len(data)}")
         return data
 
     def decode(self, raw: bytes) -> bytes:
@@ -100,9 +112,9 @@ class Text:
         try:
             text = data.decode()
         except UnicodeDecodeError:
-            raise ClientError(f"{self.column.label} holds text, and this is not UTF-8") from None
+            raise self.column.refuse("holds text, and this is not UTF-8") from None
         if self.strict and data.endswith(b" "):
-            raise ClientError(f"{self.column.label} does not keep spaces at the end")
+            raise self.column.refuse("does not keep spaces at the end")
         return text
 
     def decode(self, raw: bytes) -> bytes:
@@ -120,7 +132,7 @@ class Integers:
     def encode(self, data: bytes) -> int:
         number = int(data) if data.isdigit() and data[:1] != b"0" and len(data) <= 20 else parse_int64(data)
         if number is None or not self.low <= number <= self.high:
-            raise ClientError(f"{self.column.label} holds whole numbers from {self.low} to {self.high}")
+            raise self.column.refuse(f"holds whole numbers from {self.low} to {self.high}")
         return number
 
     def decode(self, raw: bytes) -> bytes:

@@ -12,7 +12,8 @@ from hyper_proxy.config.model import Level, Table
 from hyper_proxy.conn_pool.sql_connection import SqlConnection
 from hyper_proxy.stats.classes import ADMIN
 from hyper_proxy.storage.numbers import INT64_MAX
-from hyper_proxy.storage.sql_columns import Codec, Column, Misfit, Times, check_number, key_codec, times, value_codec
+from hyper_proxy.storage.sql_columns import Codec, Column, Misfit, Times, check_number, key_codec, times
+from hyper_proxy.storage.sql_value import Objects, OneColumn, Value
 
 # Schema and table as constants: only so a server does not look through all of its tables.
 ENGINE = (
@@ -20,8 +21,8 @@ ENGINE = (
     " LEFT JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE WHERE t.TABLE_SCHEMA = %s AND t.TABLE_NAME = %s"
 )
 COLUMNS = (
-    "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, COLLATION_NAME, IS_NULLABLE FROM information_schema.COLUMNS"
-    " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+    "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, COLLATION_NAME, IS_NULLABLE, EXTRA, COLUMN_DEFAULT IS NOT NULL"
+    " FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
 )
 UNIQUE = (
     "SELECT INDEX_NAME, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS"
@@ -38,7 +39,7 @@ class Shape:
     """
 
     key: Codec
-    value: Codec
+    value: Value
     expires: Times | None
     blind: bool
 
@@ -47,6 +48,7 @@ def shape_of(connection: SqlConnection, level: Level) -> Shape:
     """The table's shape; asked for once a connection. Raises SqlError."""
     table = level.table
     assert table is not None, "a level of SQL has a table"
+    connection.subject = f"table {table.label}: "
     kept: Shape | None = connection.memo.get((table, level.where))
     if kept is None:
         try:
@@ -63,9 +65,14 @@ def _examine(connection: SqlConnection, table: Table, where: tuple[tuple[str, st
         if engine is not None and transactions != b"YES":
             raise Misfit(f"its engine, {engine.decode()}, has no transactions; InnoDB has")
     columns = {}
+    place = f"instance '{connection.node.instance}', {connection.node.where}, table {table.label}: "
     for row in connection.execute(COLUMNS, name, ADMIN):
-        text, kind, full, collation, nullable = (str(field or b"", "utf-8") for field in row)
-        columns[text.lower()] = Column(text, kind.lower(), full.lower(), collation.lower(), nullable == "YES")
+        text, kind, full, collation, nullable, extra, default = (str(field or b"", "utf-8") for field in row)
+        columns[text.lower()] = Column(
+            text, kind.lower(), full.lower(), collation.lower(), nullable == "YES", place,
+            has_default=nullable == "YES" or default == "1" or "auto_increment" in extra.lower(),
+            is_generated="generated" in extra.lower().replace("default_generated", ""),
+        )  # fmt: skip
     if not columns:
         raise Misfit("there is none of this name, or the user may not see it")
 
@@ -90,7 +97,9 @@ def _examine(connection: SqlConnection, table: Table, where: tuple[tuple[str, st
         indexes.setdefault(str(index or b"", "utf-8"), []).append(text)
     blind = _is_blind(indexes, table, where)
     expires = times(column(table.expires)) if table.expires else None
-    return Shape(key_codec(column(table.key)), value_codec(column(table.value)), expires, blind)
+    several = [(field, column(field)) for field in table.fields]
+    columns_of_value = Objects(several) if several else OneColumn(column(table.value))
+    return Shape(key_codec(column(table.key)), columns_of_value, expires, blind)
 
 
 def _is_blind(indexes: dict[str, list[str]], table: Table, where: tuple[tuple[str, str | int], ...]) -> bool:
@@ -103,7 +112,7 @@ def _is_blind(indexes: dict[str, list[str]], table: Table, where: tuple[tuple[st
         raise Misfit(f"there must be a unique index on the whole column '{table.key}'{also}")
     if table.id and [table.id.lower()] not in indexes.values():
         raise Misfit(f"there must be a unique index on the column '{table.id}', by which rows are walked")
-    written = {name.lower() for name in (table.value, table.flags, table.expires, table.version) if name}
+    written = {name.lower() for name in (*table.values, table.flags, table.expires, table.version) if name}
     others = [parts for parts in indexes.values() if set(parts) not in own]
     in_the_way = any(part.removesuffix(" (prefix)") in written | {key} | fixed for parts in others for part in parts)
     return not in_the_way and any(parts == {key} | fixed for parts in own)

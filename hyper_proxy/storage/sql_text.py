@@ -21,12 +21,12 @@ def quote(name: str) -> str:
 class Texts:
     """Each is followed by the parameters that its comment names; `{keys}` is made of as many %s as there are keys."""
 
-    read: str  # keys, where, now
+    read: str  # keys, where, now; rows of key, value's columns, [flags], [expires], [version]
     lock: str  # keys, where
-    insert: str  # then rows: key, value, [flags], [expires], [version], where
+    insert: str  # then rows: key, value's columns, [flags], [expires], [version], where
     put: str  # what stands behind the rows of an INSERT that changes rows that are there
     row: str  # one row of an INSERT
-    update: str  # value, [flags], [expires], [version], key, where
+    update: str  # value's columns, [flags], [expires], [version], key, where
     expire: str  # expires, keys, where
     delete: str  # keys, where
     delete_live: str  # keys, where, now
@@ -39,17 +39,19 @@ class Texts:
 def texts_of(table: Table, where: Iterable[str]) -> Texts:
     """`where`: the columns that are the same in every row."""
     name = f"{quote(table.schema)}.{quote(table.name)}" if table.schema else quote(table.name)
-    key, value = quote(table.key), quote(table.value)
+    key, values = quote(table.key), [quote(column) for column in table.values]
     extra = [quote(column) for column in (table.flags, table.expires, table.version) if column]
     fixed = [quote(column) for column in where]
     also = "".join(f" AND {column} = %s" for column in fixed)
     live = f" AND ({quote(table.expires)} IS NULL OR {quote(table.expires)} = 0 OR {quote(table.expires)} > %s)"
     live = live if table.expires else ""
-    read = f"SELECT {', '.join([key, value, *extra])} FROM {name} WHERE {key} IN ({{keys}}){also}"
-    written = [key, value, *extra, *fixed]
+    read = f"SELECT {', '.join([key, *values, *extra])} FROM {name} WHERE {key} IN ({{keys}}){also}"
+    written = [key, *values, *extra, *fixed]
     number = quote(table.id or table.key)
-    whole = f"{key} IS NOT NULL AND {value} IS NOT NULL"
-    new = [f"{column} = VALUES({column})" for column in (value, *extra)]
+    filled = " OR ".join(f"{value} IS NOT NULL" for value in values)
+    whole = f"{key} IS NOT NULL AND ({filled})"
+    changed = [*values, *extra]
+    new = [f"{column} = VALUES({column})" for column in changed]
     if table.version:
         version = quote(table.version)
         new[-1] = f"{version} = GREATEST(COALESCE({version}, 0) + 1, VALUES({version}))"
@@ -59,7 +61,7 @@ def texts_of(table: Table, where: Iterable[str]) -> Texts:
         insert=f"INSERT INTO {name} ({', '.join(written)}) VALUES ",
         put=f" ON DUPLICATE KEY UPDATE {', '.join(new)}",
         row=f"({', '.join(['%s'] * len(written))})",
-        update=f"UPDATE {name} SET {', '.join(f'{column} = %s' for column in (value, *extra))} WHERE {key} = %s{also}",
+        update=f"UPDATE {name} SET {', '.join(f'{column} = %s' for column in changed)} WHERE {key} = %s{also}",
         expire=f"UPDATE {name} SET {quote(table.expires)} = %s WHERE {key} IN ({{keys}}){also}",
         delete=f"DELETE FROM {name} WHERE {key} IN ({{keys}}){also}",
         delete_live=f"DELETE FROM {name} WHERE {key} IN ({{keys}}){also}{live}",

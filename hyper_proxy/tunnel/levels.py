@@ -43,6 +43,7 @@ class Levels(KeyValue):
         self.nodes = [*(node for tier in tiers for node in tier.nodes), *last.nodes]
         self.questions = [Coalesce(tier.pace.fill_s) for tier in tiers]
         self.marks = [Marks(tier.mark, tier.write_back.longest_s) for tier in tiers]
+        self.fields = last.fields
 
     # ---- reading
 

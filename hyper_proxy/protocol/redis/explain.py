@@ -87,8 +87,8 @@ def outcome(case: Case) -> Outcome:
 
 def translated(case: Case) -> Outcome:
     """The storage is no redis."""
-    storage = case.ground.level.storage
-    if case.row.name not in translate.VERBS:
+    storage, table = case.ground.level.storage, case.ground.level.table
+    if case.row.name not in translate.verbs_of(table.fields if table else ()):
         name = case.row.name.decode()
         return Outcome("nothing is sent", error=f"ERR '{name}' is not served by an instance whose storage is {storage}")
     return Outcome(case.ground.own_way)

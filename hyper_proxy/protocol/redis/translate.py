@@ -6,11 +6,12 @@ client, and returns the encoded reply. It may block, in the client's greenlet on
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from hyper_proxy.common.errors import ClientError
 from hyper_proxy.protocol.redis import encode
 from hyper_proxy.protocol.redis import translate_expiry as expiry
+from hyper_proxy.protocol.redis import translate_hashes as hashes
 from hyper_proxy.protocol.redis import translate_keyspace as keyspace
 from hyper_proxy.protocol.redis import translate_strings as strings
 from hyper_proxy.protocol.redis.command import Command
@@ -62,12 +63,34 @@ VERBS: dict[bytes, Verb] = {
     b"unlink": keyspace.delete,
 }
 
+HASH_VERBS: dict[bytes, Verb] = {
+    b"hdel": hashes.hdel,
+    b"hexists": hashes.hexists,
+    b"hget": hashes.hget,
+    b"hgetall": hashes.hgetall,
+    b"hincrby": hashes.hincrby,
+    b"hkeys": hashes.hkeys,
+    b"hlen": hashes.hlen,
+    b"hmget": hashes.hmget,
+    b"hmset": hashes.hmset,
+    b"hset": hashes.hset,
+    b"hsetnx": hashes.hsetnx,
+    b"hstrlen": hashes.hstrlen,
+    b"hvals": hashes.hvals,
+}
+"""Those over values that are objects (KeyValue.fields)."""
+
+
+def verbs_of(fields: Sequence[str]) -> dict[bytes, Verb]:
+    """What is served where values have these fields."""
+    return VERBS | HASH_VERBS if fields else VERBS
+
 
 def execute(kv: KeyValue, command: Command, argv: list[bytes], view: View) -> bytes:
     """The encoded reply of `command`; a bad argument is an error reply. Raises BackendError when the storage fails."""
-    verb = VERBS.get(command.name)
+    verb = VERBS.get(command.name) or (HASH_VERBS.get(command.name) if kv.fields else None)
     if verb is None:
-        served = " ".join(sorted(name.decode().upper() for name in VERBS))
+        served = " ".join(sorted(name.decode().upper() for name in verbs_of(kv.fields)))
         return encode.error(f"ERR '{command.name.decode()}' is not served by an instance whose storage is {kv.kind} "
                             f"(it serves: {served})")
     try:

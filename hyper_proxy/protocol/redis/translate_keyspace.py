@@ -27,7 +27,12 @@ def exists(kv: KeyValue, argv: list[bytes], view: View) -> bytes:
 
 
 def type_(kv: KeyValue, argv: list[bytes], view: View) -> bytes:
-    return b"+string\r\n" if kv.read_many(argv[1:2])[0] else b"+none\r\n"
+    return b"+%b\r\n" % (_type(kv) if kv.read_many(argv[1:2])[0] else b"none")
+
+
+def _type(kv: KeyValue) -> bytes:
+    """What values are: those that are objects answer to the verbs of hashes."""
+    return b"hash" if kv.fields else b"string"
 
 
 def dbsize(kv: KeyValue, argv: list[bytes], view: View) -> bytes:
@@ -58,15 +63,15 @@ def scan(kv: KeyValue, argv: list[bytes], view: View) -> bytes:
         cursor = cursors.decode(argv[1], 1).cursor
     except cursors.BadCursor:
         raise ClientError("invalid cursor") from None
-    limit, pattern, strings = _parse_scan(argv[2:])
+    limit, pattern, wanted = _parse_scan(argv[2:], _type(kv))
     following, page = kv.scan(min(cursor, INT64_MAX), min(limit, PAGE_KEYS))
-    found = [encode.bulk(key) for key in page if strings and (pattern is None or pattern.matches(key))]
+    found = [encode.bulk(key) for key in page if wanted and (pattern is None or pattern.matches(key))]
     return encode.array([encode.bulk(b"%d" % following), encode.array(found)])
 
 
-def _parse_scan(options: list[bytes]) -> tuple[int, Pattern | None, bool]:
-    """COUNT, MATCH, and whether TYPE lets strings through; raises ClientError."""
-    limit, pattern, strings = cursors.DEFAULT_COUNT, None, True
+def _parse_scan(options: list[bytes], kind: bytes) -> tuple[int, Pattern | None, bool]:
+    """COUNT, MATCH, and whether TYPE lets values of this kind through; raises ClientError."""
+    limit, pattern, wanted = cursors.DEFAULT_COUNT, None, True
     if len(options) % 2:
         raise ClientError(SYNTAX)
     for name, value in zip(options[::2], options[1::2], strict=True):
@@ -78,7 +83,7 @@ def _parse_scan(options: list[bytes]) -> tuple[int, Pattern | None, bool]:
         elif word == b"MATCH":
             pattern = compile_pattern(value)
         elif word == b"TYPE":
-            strings = value.lower() == b"string"
+            wanted = value.lower() == kind
         else:
             raise ClientError(SYNTAX)
-    return limit, pattern, strings
+    return limit, pattern, wanted

@@ -16,10 +16,12 @@ from redis.retry import Retry
 from hyper_proxy.config.model import Server
 from hyper_proxy.hashing import build
 from tests.kit.fleet import Fleet
-from tests.kit.mariadb import DATABASE, FULL_COLUMNS, PASSWORD, USER, MariaDb
+from tests.kit.mariadb import DATABASE, FULL_COLUMNS, FULL_TABLE, PASSWORD, USER, MariaDb
 from tests.kit.ports import free_port
 
 WAIT_S = 20.0
+FULL = f'{{ name = "kv", {FULL_COLUMNS} }}'
+PATIENT = "timeout = { connect_ms = 1000, read_ms = 5000, queue_ms = 5000 }"
 
 
 class Front:
@@ -33,11 +35,13 @@ class Front:
         settings: str,
         password: str,
         workers: int,
+        table: str = FULL,
     ) -> None:
         self.ports = {"user": free_port(), "page": free_port()}
         self.settings, self.password = settings, password
         self.servers, self.writers = servers, writers
         self.workers = workers
+        self.table = table
         self.fleet = Fleet(self.text(), folder)
         names = [Server("h", 1, name=self.name(number)) for number in range(len(servers))]
         self.placement = build("", "ketama", "", names)
@@ -66,7 +70,7 @@ allow = ["{allow}"]
   username = "{USER}"
   password = {json.dumps(self.password)}
   database = "{DATABASE}"
-  table = {{ name = "kv", {FULL_COLUMNS} }}
+  table = {self.table}
   {self.settings}
 """)
         return "".join(texts)
@@ -115,19 +119,21 @@ StartFront = Callable[..., Front]
 
 @pytest.fixture
 def start_front(tmp_path: Path) -> Iterator[StartFront]:
-    """`start_front([server], writers, settings)`: a fleet of this test alone."""
+    """`start_front([server], writers, settings)`: a fleet of this test alone; `make`: the table's SQL."""
     started: list[Front] = []
 
     def start(
         servers: list[MariaDb],
         writers: list[MariaDb] | None = None,
-        settings: str = "timeout = { connect_ms = 1000, read_ms = 5000, queue_ms = 5000 }",
+        settings: str = PATIENT,
         password: str = PASSWORD,
         workers: int = 1,
+        table: str = FULL,
+        make: str = FULL_TABLE,
     ) -> Front:
         for server in (*servers, *(writers or [])):
-            server.make_table()
-        started.append(Front(tmp_path, servers, writers or [], settings, password, workers))
+            server.make_table(make)
+        started.append(Front(tmp_path, servers, writers or [], settings, password, workers, table))
         return started[-1]
 
     yield start
