@@ -18,6 +18,7 @@ from typing import Any
 from hyper_proxy.common import log
 from hyper_proxy.common.birth import Birth, BornListener
 from hyper_proxy.common.frames import Message
+from hyper_proxy.common.leases import LEASES
 from hyper_proxy.common.segment import Segment
 from hyper_proxy.config.model import Config
 from supervisor.children import Children
@@ -60,6 +61,7 @@ class Fleet:
         self._enter = enter
         self._shed = shed
         self._segment = Segment(MAX_CELLS)
+        LEASES.share()
         self.slots = self._places(0, current.slots)
         self.candidates: list[Slot] = []
         self.retired: list[Slot] = []

@@ -19,7 +19,8 @@ def each(call: Callable[[P], R], parts: Sequence[P]) -> list[R]:
     outcomes = [_Outcome(call, part) for part in parts]
     others = [gevent.spawn(outcome.run) for outcome in outcomes[:-1]]
     outcomes[-1].run()
-    gevent.joinall(others)
+    if others:
+        gevent.joinall(others)
     return [outcome.get() for outcome in outcomes]
 
 

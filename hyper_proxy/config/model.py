@@ -214,7 +214,12 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class WriteBack:
-    """How long a copy stays in a level above: `ttl` seconds, more or less by the share `jitter` of it."""
+    """How long a copy stays in a level above: `ttl` seconds, more or less by the share `jitter` of it; and for how long
+    it is kept that there is none, `negative_ttl`, 0: not at all.
+
+    max_below      reads of one worker that are under way to the last level at once; 0: as many as it has connections
+    below_wait_ms  that a read waits for its turn there
+    """
 
     ttl: float = 300.0
     jitter: float = 0.1
@@ -222,7 +227,11 @@ class WriteBack:
     @property
     def longest_s(self) -> float:
         """After so long no copy is left."""
-        return self.ttl * (1 + self.jitter)
+        return max(self.ttl, self.negative_ttl, 1.0) * (1 + self.jitter)
+
+
+FORWARDED = {"redis": ("redis",), "memcache": ("memcache", "lushan")}
+"""The storages whose servers speak the protocol of the clients themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,3 +298,6 @@ class Config:
     def instance(self, name: str) -> Instance | None:
         """The instance of that name, None when there is none."""
         return next((instance for instance in self.instances if instance.name == name), None)
+    negative_ttl: float = 0.0
+    max_below: int = 0
+    below_wait_ms: int = 1000

@@ -225,8 +225,16 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("write_back", "jitter", Seconds(0, 0.9), 0.1,
             "by which share of itself the ttl is longer or shorter, at random, so that copies made together do not all "
             "end together"),
+    Setting("write_back", "negative_ttl", Seconds(0, 365 * DAY_S), 0,
+            "how many seconds a level above keeps that there is no such key, at least one; writes through the proxy end "
+            "it at once. 0: it is not kept, so every read of a key that is not there goes down to the last level"),
+    Setting("write_back", "max_below", Integer(0, 65_536), 0,
+            "reads of one worker that are under way to the last level at once; further ones wait, so that caches which "
+            "have lost everything do not bury it. 0: as many as the level has connections, at least 16"),
+    Setting("write_back", "below_wait_ms", _MS, 1000,
+            "that a read waits for its turn at the last level; then its client gets an error"),
 
-    Setting("level", "storage", _names(*NETWORK, "sqlite", later=("local",)), REQUIRED,
+    Setting("level", "storage", Choice(KINDS, ("local",)), REQUIRED,
             "what the servers are"),
     Setting("level", "servers", _SERVERS, REQUIRED,
             "the servers; their order is part of where keys live. An alias takes the address's place in a hash ring, "

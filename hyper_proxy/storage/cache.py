@@ -3,6 +3,9 @@
 A cache may lose anything. What it holds of a key that is written below is replaced by a mark, MARK, which says "ask
 below" and ends by itself; what is filled in from below is only added where there is nothing. So a reader that began
 before a write can't put back what it has read (hyper_proxy/tunnel/levels.py has the argument).
+
+That the levels below have nothing can be kept, too: as NOTHING, a value like any other, which is added and marked as
+copies are.
 """
 
 from __future__ import annotations
@@ -15,7 +18,9 @@ from hyper_proxy.conn_pool.node import Greeting
 from hyper_proxy.conn_pool.replies import ReplyParser
 from hyper_proxy.storage.keyvalue import Item
 
-MARK = b"\x00hyper_proxy: ask below\x00"
+SIGN = b"\x00hyper_proxy: "  # how values begin that are none of a client's
+MARK = SIGN + b"ask below\x00"
+NOTHING = SIGN + b"nothing\x00"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +28,24 @@ class Marked:
     """In the place of an item: the key was written a moment ago."""
 
 
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """In the place of an item: the levels below had nothing a moment ago."""
+
+
 MARKED = Marked()
-Answer = Item | Marked | None
+ABSENT = Absent()
+Answer = Item | Marked | Absent | None
+
+
+def answer(value: bytes, flags: int) -> Answer:
+    """What a value that a cache has means."""
+    if value.startswith(SIGN):
+        if value == MARK:
+            return MARKED
+        if value == NOTHING:
+            return ABSENT
+    return Item(value, flags, None, 0)
 
 
 class Cache(ABC):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from hyper_proxy.config.model import Level
 from hyper_proxy.conn_pool.replies import ReplyError
-from hyper_proxy.storage.cache import MARK, MARKED, Answer, Cache
+from hyper_proxy.storage.cache import MARK, Answer, Cache, answer
 from hyper_proxy.storage.keyvalue import Item
 from hyper_proxy.storage.redis import RedisGreeting, encode
 from hyper_proxy.storage.resp import RespParser
@@ -33,10 +33,10 @@ class RedisCache(Cache):
         return encode("MGET", *keys)
 
     def answers(self, reply: bytes, keys: Sequence[bytes]) -> list[Answer]:
-        found = list(_elements(reply))
+        found = list(elements(reply))
         if len(found) != len(keys):
             raise ReplyError(f"MGET of {len(keys)} keys was answered {reply[:80]!r}")
-        return [_answer(value) for value in found]
+        return [None if value is None else answer(value, 0) for value in found]
 
     def fill(self, key: bytes, item: Item, seconds: float) -> bytes | None:
         if item.flags:
@@ -53,13 +53,7 @@ class RedisCache(Cache):
         return encode("FLUSHDB")
 
 
-def _answer(value: bytes | None) -> Answer:
-    if value == MARK:
-        return MARKED
-    return None if value is None else Item(value, 0, None, 0)
-
-
-def _elements(reply: bytes) -> Iterator[bytes | None]:
+def elements(reply: bytes) -> Iterator[bytes | None]:
     """The strings of an array; nil, and what is no string, is None. The parser has found the reply whole."""
     if reply[:1] != b"*":
         raise ReplyError(f"MGET was answered {reply[:80]!r}")
