@@ -63,7 +63,8 @@ class Handler(WSGIHandler):
         self._timer = gevent.get_hub().loop.timer(HEAD_S)
         idle: dict[Handler, None] = self.server.idle
         try:
-            super().handle()
+            with suppress(OSError):  # whoever has been hung up on, or is gone, can't be told what was wrong
+                super().handle()
         finally:
             self._timer.close()
             idle.pop(self, None)

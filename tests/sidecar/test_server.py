@@ -43,6 +43,8 @@ def test_idle_and_half_requests_keep_nobody_out(start_shop: StartShop) -> None:
         assert client.set("k", "v")
     for one in crowd:
         one.close()
+    assert shop.ask("/health/live").status == 200
+    assert "Traceback" not in shop.fleet.read_log(), "who is hung up on is no news"
 
 
 
