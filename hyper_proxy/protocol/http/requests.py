@@ -131,6 +131,9 @@ class Reader:
             self._grow_body(int(length))
             self.size = 0
         self._check_host()
+        coding = request.header("transfer-encoding").lower()
+        if coding not in ("", "chunked"):  # RFC 9112, 6.1; a packed body is named by Content-Encoding
+            self._refuse(Refusal(501, "unknown_encoding", f"'{coding}' is not known as Transfer-Encoding; chunked is"))
         self.wants_continue = request.header("expect").lower() == "100-continue"
 
     def _check_host(self) -> None:

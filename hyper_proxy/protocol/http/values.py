@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import time
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -18,6 +19,7 @@ from hyper_proxy.storage.numbers import INT64_MAX, INT64_MIN
 TAG_BYTES = 12
 MAX_FLAGS = 0xFFFFFFFF
 MAX_DIGITS = 20
+NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?", re.ASCII)
 MAX_TTL_S = 10_000_000_000  # some 300 years: every storage can count so far
 
 
@@ -181,10 +183,7 @@ def expiry_of(request: Request) -> float | None:
     text = request.query.get("ttl")
     if text is None:
         return None
-    try:
-        ttl = float(text)
-    except ValueError:
-        ttl = 0.0
+    ttl = float(text) if NUMBER.fullmatch(text) else 0.0
     if not 0 < ttl <= MAX_TTL_S:
         raise Refusal(400, "bad_ttl", f"ttl is a number of seconds, above 0 and at most {MAX_TTL_S}")
     return time.time() + ttl

@@ -254,6 +254,7 @@ def test_packing_both_ways(web: Web, packing: str) -> None:
         (CHUNKED + b"1;" + b"x" * 300_000, 431, "head_too_large"),
         (CHUNKED + b"1\r\nx\r\n0\r\nA: " + b"x" * 300_000, 431, "head_too_large"),
         (b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n", 501, "no_upgrade"),
+        (PUT + b"Transfer-Encoding: gzip, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n", 501, "unknown_encoding"),
         (b"GET / HTTP/1.1\r\n\r\n", 400, "bad_host"),
         (b"GET / HTTP/1.1\r\nHost: x\r\nhost: x\r\n\r\n", 400, "bad_host"),
         (b"GET / HTTP/1.1\r\nHost: x y\r\n\r\n", 400, "bad_host"),
@@ -301,6 +302,7 @@ def test_what_is_asked_wrongly_leaves_the_connection_open(web: Web) -> None:
         ("GET", "/", 404), ("GET", "/v1/other/a", 404), ("GET", "/v1/web/", 404), ("PATCH", "/v1/web/a", 405),
         ("GET", "/v1/web/" + "k" * 101, 400), ("PUT", "/v1/web/a?ttl=0", 400),
         ("PUT", "/v1/web/a?ttl=1e300", 400), ("PUT", "/v1/web/a?ttl=nan", 400), ("PUT", "/v1/web/a?ttl=x", 400),
+        ("PUT", "/v1/web/a?ttl=1_0", 400), ("PUT", "/v1/web/a?ttl=%205", 400), ("PUT", "/v1/web/a?ttl=1e999", 400),
         ("PUT", "/v1/web/a?flags=-1", 400), ("PUT", "/v1/web/a?flags=" + "1" * 3500, 400),
     ):  # fmt: skip
         answer = web.ask(method, path)
