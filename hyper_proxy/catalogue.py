@@ -5,10 +5,10 @@ The configuration finds this file by its name (config/ask.py), since it must not
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from hyper_proxy import hashing
-from hyper_proxy.config.model import Level
+from hyper_proxy.config.model import Level, Plugin
 from hyper_proxy.config.notes import suggest
 
 
@@ -45,7 +45,9 @@ def placement_traps(level: Level) -> list[str]:
 
 def command_idle(protocol: str, name: str) -> str | None:
     """Why allowing a command (in upper case) has no effect; None when it has one."""
-    known = _COMMANDS[protocol]()
+    from hyper_proxy.protocol.table import PROTOCOLS  # most files have no list of allowed commands
+
+    known = PROTOCOLS[protocol].commands
     if known.get(name):
         return None
     if name in known:
@@ -53,30 +55,8 @@ def command_idle(protocol: str, name: str) -> str | None:
     return f"{protocol} has no command {name}{suggest(name, known)}"
 
 
-def _redis_commands() -> dict[str, bool]:
-    from hyper_proxy.protocol.redis.commands import COMMANDS
+def load_plugins(plugins: Sequence[Plugin]) -> list[str | None]:
+    """Loads plug-ins, and only these: why one of them cannot be loaded."""
+    from hyper_proxy.plugins import load_all  # most files have none
 
-    return {name.decode().upper(): bool(row.dangerous) for name, row in COMMANDS.items()}
-
-
-def _memcache_commands() -> dict[str, bool]:
-    from hyper_proxy.protocol.memcache.commands import COMMANDS
-
-    return {name.decode().upper(): bool(row.dangerous) for name, row in COMMANDS.items()}
-
-
-def _http_methods() -> dict[str, bool]:
-    from hyper_proxy.protocol.http.routes import KEY_METHODS
-
-    return dict.fromkeys(KEY_METHODS, False)
-
-
-_COMMANDS: dict[str, Callable[[], dict[str, bool]]] = {
-    "http": _http_methods,
-    "memcache": _memcache_commands,
-    "redis": _redis_commands,
-}
-"""Every command of a protocol in upper case; True for those that are served only when they are allowed.
-
-The tables are imported when a list of allowed commands is looked at: most files have none.
-"""
+    return load_all(plugins)

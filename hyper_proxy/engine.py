@@ -24,22 +24,14 @@ from hyper_proxy.entry.janitor import Janitor
 from hyper_proxy.entry.listener import Listener
 from hyper_proxy.entry.pressure import Pressure
 from hyper_proxy.entry.visitors import disconnect, list_clients
-from hyper_proxy.front import Front, Protocol, Snapshot
-from hyper_proxy.protocol.http.responses import FULL
-from hyper_proxy.protocol.http.session import HttpSession
-from hyper_proxy.protocol.memcache.session import MemcacheSession
-from hyper_proxy.protocol.redis.session import RedisSession
+from hyper_proxy.front import Front, Snapshot
+from hyper_proxy.plugins import load_plugins
+from hyper_proxy.protocol.table import PROTOCOLS
 from hyper_proxy.stack import begin, build_snapshot, release
 from hyper_proxy.stats.collect import collect
 from hyper_proxy.stats.slowlog import Journal
 from hyper_proxy.stats.watch import Watch
 from hyper_proxy.storage.sqlite import close_all
-
-PROTOCOLS: dict[str, Protocol] = {
-    "redis": Protocol(RedisSession, b"-ERR max number of clients reached\r\n"),
-    "http": Protocol(HttpSession, FULL),
-    "memcache": Protocol(MemcacheSession, b"SERVER_ERROR too many open connections\r\n"),
-}
 
 # Idle clients are closed at random moments of this part of the drain, so that they do not all come back at once.
 DRAIN_SPREAD = 0.8
@@ -69,6 +61,7 @@ class Engine:
         self.out: Mapping[str, Mapping[str, str]] = {}
         self.admission = Admission()
         FAULTS.watch()
+        load_plugins(config.plugins)
         self.commit(self.prepare(config))
         self.pressure = Pressure(self.fronts, self.admission)
         gevent.spawn(Janitor().run, self.fronts)

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from hyper_proxy.common.keyname import digest
-from hyper_proxy.config.model import Config, Instance, Server
+from hyper_proxy.config.model import Config, Server
 from hyper_proxy.config.notes import suggest
 from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Key, Place, Sent
-from hyper_proxy.protocol.http.explain import explain as explain_http
-from hyper_proxy.protocol.memcache.explain import explain as explain_memcache
-from hyper_proxy.protocol.redis.explain import explain as explain_redis
-
-EXPLAINERS: dict[str, Callable[[Instance, list[bytes]], Explanation]] = {
-    "http": explain_http,
-    "redis": explain_redis,
-    "memcache": explain_memcache,
-}
+from hyper_proxy.protocol.table import PROTOCOLS
 
 
 def explain(config: Config, instance_name: str, words: list[bytes]) -> Explanation:
@@ -29,7 +20,7 @@ def explain(config: Config, instance_name: str, words: list[bytes]) -> Explanati
         raise BadQuestion(f"there is no instance '{instance_name}'{known}")
     if not words:
         raise BadQuestion("which command? A request has at least one word")
-    return EXPLAINERS[instance.protocol](instance, words)
+    return PROTOCOLS[instance.protocol].explain(instance, words)
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -15,14 +14,7 @@ from hyper_proxy.stats.watch import Watch
 
 if TYPE_CHECKING:
     from hyper_proxy.entry.client import Client
-
-
-@dataclass(frozen=True, slots=True)
-class Protocol:
-    """What makes the session of a client, and what a client reads that comes when the instance is full."""
-
-    session: Callable[..., Any]
-    full: bytes
+    from hyper_proxy.protocol.table import Protocol
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,12 @@ RENEWING: tuple[ColdSetting, ...] = (
         lambda config: config.worker_count,
         "each worker has its own listening sockets",
     ),
+    ColdSetting(
+        ("proxy", "plugins"),
+        lambda config: config.plugins,
+        lambda config: config.plugins,
+        "a process loads the code of a plug-in once",
+    ),
 )
 """What a reload brings into force with a new generation of workers."""
 

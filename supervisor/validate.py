@@ -19,6 +19,7 @@ from hyper_proxy.config.lines import find_lines
 from hyper_proxy.config.load import inspect, read_bytes, read_text
 from hyper_proxy.config.model import Config
 from hyper_proxy.config.notes import Path, show_path
+from hyper_proxy.config.plugin_files import are_current
 from supervisor.change import cold_changes, renewing_changes
 from supervisor.children import Children
 from supervisor.exits import explain_exit
@@ -66,7 +67,7 @@ def judge(path: str, in_force: Config, digest_in_force: str) -> Judgement:
     """Reads the file and compares it with what is in force."""
     # Taken before the file is read: if it changes in between, the next reload sees a difference and reads again.
     digest = digest_of(path)
-    if digest and digest == digest_in_force:
+    if digest and digest == digest_in_force and are_current(in_force.plugins):
         return Judgement(digest, unchanged=True)
     config, findings = inspect(path)
     if config is None:

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from hyper_proxy.apart import inspect_apart
 from hyper_proxy.common.errors import Finding
 from hyper_proxy.config.codes import ERROR, WARNING
-from hyper_proxy.config.load import inspect
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     """0 when the files can be used, warnings or not; 78 when one of them cannot."""
     findings = []
     for file in arguments.files:
-        config, found = inspect(file)
+        config, found = inspect_apart(file)
         findings += found
         if not arguments.json:
             for finding in found:

@@ -12,9 +12,10 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from hyper_proxy.apart import inspect_apart
 from hyper_proxy.common.birth import Birth
 from hyper_proxy.common.errors import ConfigError
-from hyper_proxy.config.load import embedded_default, inspect
+from hyper_proxy.config.load import embedded_default
 from hyper_proxy.config.model import Config
 from supervisor.estate import Estate, EstateError, claim_estate
 from supervisor.master import Crew
@@ -47,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.config is None:
         return serve_embedded(Path(arguments.data) if arguments.data else default_data_folder(), crew, estate)
     digest = digest_of(arguments.config)
-    config, findings = inspect(arguments.config)
+    config, findings = inspect_apart(arguments.config)
     if config is None:
         if estate is not None:
             estate.decline("\n".join(str(finding) for finding in findings if finding.level == "error"))

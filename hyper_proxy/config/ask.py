@@ -7,11 +7,14 @@ and by name, like a plug-in: CATALOGUE is imported when a file is read; whoever 
 from __future__ import annotations
 
 import importlib
+import sys
+from collections.abc import Sequence
 from typing import Protocol, cast
 
-from hyper_proxy.config.model import Level
+from hyper_proxy.config.model import Level, Plugin
 
 CATALOGUE = "hyper_proxy.catalogue"
+LOADER = "hyper_proxy.plugins"
 
 
 class Catalogue(Protocol):
@@ -32,6 +35,9 @@ class Catalogue(Protocol):
     def command_idle(self, protocol: str, name: str) -> str | None:
         """Why allowing a command has no effect."""
 
+    def load_plugins(self, plugins: Sequence[Plugin]) -> list[str | None]:
+        """Loads plug-ins, and only these: why one of them cannot be loaded."""
+
 
 def catalogue() -> Catalogue:
     """The module that answers."""
@@ -51,3 +57,8 @@ def named_hash_fault(name: str) -> str | None:
 def distribution_fault(name: str) -> str | None:
     """What is wrong with the name of a distribution."""
     return catalogue().distribution_fault(name)
+
+
+def load_plugins(plugins: Sequence[Plugin]) -> list[str | None]:
+    """Loads plug-ins in the place of those of the file before: why one of them cannot be loaded."""
+    return catalogue().load_plugins(plugins) if plugins or LOADER in sys.modules else []

@@ -11,6 +11,7 @@ from typing import Any
 from hyper_proxy.config.addresses import ROOMS, read_file, read_server
 from hyper_proxy.config.model import Backoff, Config, Instance, Level, Limits, Listen, Log, Server, Timeout, WriteBack
 from hyper_proxy.config.notes import Notes, Path
+from hyper_proxy.config.settings import FILES
 
 Values = dict[str, Any]
 
@@ -73,7 +74,7 @@ def _build_servers(
         server = BLANK_SERVER
         if text is not None:
             try:
-                server = read_file(text, folder) if storage == "sqlite" else read_server(text)
+                server = read_file(text, folder) if storage in FILES else read_server(text)
             except ValueError as error:
                 notes.add((*path, index), "HP110", str(error))
         rooms[-1].append(server)

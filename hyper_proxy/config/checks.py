@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -163,8 +163,8 @@ def show_size(size: int) -> str:
 class Choice:
     """One of some names; `later` are those the design has and this version does not."""
 
-    names: tuple[str, ...]
-    later: tuple[str, ...] = ()
+    names: Sequence[str]
+    later: Sequence[str] = ()
 
     @property
     def accepts(self) -> str:

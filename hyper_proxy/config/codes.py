@@ -31,6 +31,8 @@ CODES: dict[str, Code] = {
     "HP108": Code(ERROR, "the key or value is part of the design, but this version does not serve it yet"),
     "HP109": Code(ERROR, "an address is malformed"),
     "HP110": Code(ERROR, "an entry of servers is malformed"),
+    "HP111": Code(ERROR, "a plug-in cannot be found or loaded"),
+    "HP112": Code(ERROR, "root would run a plug-in that others can change"),
     "HP201": Code(ERROR, "two instances have the same name"),
     "HP202": Code(ERROR, "two listeners use the same address"),
     "HP203": Code(ERROR, "two servers of a level have the same alias"),
@@ -52,5 +54,6 @@ CODES: dict[str, Code] = {
     "HP402": Code(WARNING, "an entry of allow has no effect"),
     "HP403": Code(WARNING, "the sidecar, which asks no password of who reads, can be reached from other machines"),
     "HP404": Code(WARNING, "a server is listed twice in a level"),
+    "HP407": Code(WARNING, "the code of a plug-in can be written by everybody"),
     "HP405": Code(WARNING, "the table has no column for a part of an item: requests with that part are refused"),
 }

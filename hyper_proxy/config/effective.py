@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import Any
 
 from hyper_proxy.config.checks import Size, Text, show_size
-from hyper_proxy.config.model import Config, Instance, Level, Listen, Server
+from hyper_proxy.config.model import Config, Instance, Level, Listen, Plugin, Server
 from hyper_proxy.config.notes import Path, show_path
 from hyper_proxy.config.settings import REQUIRED, ByProtocol, Setting, keys_of
 
@@ -116,7 +116,7 @@ def _of_level(level: Level, path: Path, name: str) -> Iterator[_Part]:
 def _row(setting: Setting, part: _Part, lines: Mapping[str, int]) -> Effective:
     default = setting.default
     if isinstance(default, ByProtocol):
-        default = default.values[part.kind]
+        default = default.of(part.kind)
     return Effective(
         key=f"{part.name}.{setting.key}",
         value=_text(_table(part.get(setting.key), default), setting),
@@ -147,6 +147,8 @@ def _plain(value: object) -> object:
     if isinstance(value, Server):
         weight = f":{value.weight}" if value.weight != 1 else ""
         return f"{value.address}{weight} {value.name}".rstrip()
+    if isinstance(value, Plugin):
+        return value.name
     if isinstance(value, (set, frozenset)):
         return sorted(value)
     if isinstance(value, (tuple, list)):

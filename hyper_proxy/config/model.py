@@ -270,6 +270,22 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
+class Plugin:
+    """Code of others that the workers load: a file, or an installed package's entry point.
+
+    name    as it is written: the path, or the name of the entry point
+    origin  the file, or the file or folder of the package
+    digest  of the code, which tells whether it has changed since
+    source  of a file: what was checked is what every worker runs, whatever becomes of the file; empty for a package
+    """
+
+    name: str
+    origin: str
+    digest: str
+    source: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """A whole configuration. `path` is the file it came from, "" when it is the embedded default."""
 
@@ -289,6 +305,7 @@ class Config:
     group: str = ""
     show_keys: bool = False
     admin_token: str = field(default="", repr=False)
+    plugins: tuple[Plugin, ...] = ()
 
     @property
     def worker_count(self) -> int:

@@ -113,7 +113,7 @@ def default_of(setting: Setting, subject: object, place: Place) -> object:
     """A setting's default as the model holds it; None where there is none."""
     default = setting.default
     if isinstance(default, ByProtocol):
-        default = default.values.get(str(subject), next(iter(default.values.values())))
+        default = default.of(subject)
     if default is REQUIRED or default is None:
         return None
     return setting.kind.read(default, place) if default != "" else ""

@@ -13,7 +13,7 @@ from hyper_proxy.config.ask import catalogue
 from hyper_proxy.config.build import BLANK_LISTEN, BLANK_SERVER
 from hyper_proxy.config.model import Config, Level, Listen, Server
 from hyper_proxy.config.notes import Notes, Path, show_path
-from hyper_proxy.config.settings import CACHES, KNOWING, NETWORK, STORAGES
+from hyper_proxy.config.settings import CACHES, KNOWING, NETWORK, PLACED, STORAGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +326,7 @@ def servers_are_different(config: Config, say: Say) -> None:
 
 def _placeable(level: Level) -> bool:
     """Is there enough of the level to place keys with?"""
-    return level.storage in NETWORK and bool(level.servers) and BLANK_SERVER not in level.servers
+    return level.storage in PLACED and bool(level.servers) and BLANK_SERVER not in level.servers
 
 
 RULES: dict[str, Callable[[Config, Say], None]] = {

@@ -6,6 +6,7 @@ etc/hyper_proxy.toml follow this table. A new setting is one row here, one field
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -29,21 +30,30 @@ from hyper_proxy.config.checks import (
 )
 from hyper_proxy.config.lushan_rule import LushanRule
 from hyper_proxy.config.model import GIB, KIB, MIB
+from hyper_proxy.config.plugin_files import PluginList
 from hyper_proxy.config.table_rule import TableRule, WhereRule
 
 HOUR_MS = 3_600_000
 DAY_S = 86_400
 
-PROTOCOLS = ("redis", "memcache", "http")
-STORAGES = {"redis": ("redis", "sqlite", "mysql"), "memcache": ("memcache", "lushan", "sqlite", "mysql"),
-            "http": ("sqlite", "mysql")}  # fmt: skip
+# The lists are those that plug-ins add their names to (hyper_proxy/plugin.py).
+PROTOCOLS = ["redis", "memcache", "http"]
+STORAGES = {"redis": ["redis", "sqlite", "mysql"], "memcache": ["memcache", "lushan", "sqlite", "mysql"],
+            "http": ["sqlite", "mysql"]}  # fmt: skip
 """The storages that can serve each protocol."""
 CACHES = ("redis", "memcache", "lushan")
 """The storages that can stand above another level."""
-KNOWING = ("sqlite", "mysql")
+KNOWING = ["sqlite", "mysql"]
 """The storages that can be the last of several levels: what they say is so."""
 NETWORK = ("redis", "memcache", "lushan", "mysql")
 """Storages that are servers at addresses; sqlite is a file."""
+KINDS = [*NETWORK, "sqlite"]
+"""All storages."""
+PLACED = [*NETWORK]
+"""Storages over whose servers keys are spread."""
+FILES = ["sqlite"]
+"""Storages whose servers are paths of files or folders."""
+BUILT_IN = tuple(PROTOCOLS)
 PIPELINED = ("redis", "memcache", "lushan")
 """Storages whose connections carry the requests of many clients at once."""
 SQL = ("mysql",)
@@ -64,6 +74,10 @@ class ByProtocol:
     """A default that depends on the instance's protocol."""
 
     values: dict[str, object]
+
+    def of(self, protocol: object) -> object:
+        """That of a protocol; one that is not built in has redis'."""
+        return self.values.get(str(protocol), next(iter(self.values.values())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +119,7 @@ class Setting:
     help: str
     hot: bool = True
     restart: bool = False
-    only: tuple[str, ...] = ()
+    only: Sequence[str] = ()
 
 
 _NAME = Text(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", "a word of letters, digits, '_', '.' and '-', at most 64 long")
@@ -151,6 +165,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("proxy", "group", _ACCOUNT, "",
             "the first group of that user; empty: the user's own. Its other groups come along",
             hot=False, restart=True),
+    Setting("proxy", "plugins", PluginList(), [],
+            "protocols, storages, hashes and distributions of others, which the workers load; a reload also sees that "
+            "their code has changed", hot=False),
     Setting("proxy", "pidfile", FilePath(), "",
             'the file with the master\'s pid, locked while it lives; "" is none, which suits systemd and containers',
             hot=False, restart=True),
@@ -181,7 +198,7 @@ SETTINGS: tuple[Setting, ...] = (
 
     Setting("instance", "name", _NAME, REQUIRED,
             "the name in statistics, logs and errors"),
-    Setting("instance", "protocol", _names(*PROTOCOLS, later=("mysql",)), REQUIRED,
+    Setting("instance", "protocol", Choice(PROTOCOLS, ("mysql",)), REQUIRED,
             "what the clients speak"),
     Setting("instance", "listen", _LISTEN, REQUIRED,
             "the addresses clients connect to"),
@@ -214,7 +231,8 @@ SETTINGS: tuple[Setting, ...] = (
             "connections of the instance in one worker; further ones are told so and closed"),
     Setting("limits", "max_line_bytes", Size(512, 512 * MIB),
             ByProtocol({"redis": "64KB", "memcache": "1MB", "http": "64KB"}),
-            "the longest line: an inline command of redis, the first line of a memcache request, an HTTP head"),
+            "the longest line: an inline command of redis, the first line of a memcache request, an HTTP head",
+            only=BUILT_IN),
     Setting("limits", "idle_timeout_s", Seconds(0, 365 * DAY_S), 0,
             "silence after which a client is closed; 0 means never"),
     Setting("limits", "write_timeout_ms", Integer(1, 24 * HOUR_MS), 60_000,
@@ -241,12 +259,12 @@ SETTINGS: tuple[Setting, ...] = (
             "so that a server can move without moving its keys"),
     Setting("level", "hash", _HASH, "",
             "the hash function of keys; the default belongs to the distribution: fnv1a_64 for ketama, as in twemproxy",
-            only=NETWORK),
+            only=PLACED),
     Setting("level", "distribution", _DISTRIBUTION, "ketama",
-            "how a hash chooses a server; the default is twemproxy's", only=NETWORK),
+            "how a hash chooses a server; the default is twemproxy's", only=PLACED),
     Setting("level", "hash_tag", _TAG, "",
             "two characters; only what a key has between them is hashed, so that keys can be kept together",
-            only=NETWORK),
+            only=PLACED),
     Setting("level", "connections", Integer(1, 64), 1,
             "connections per worker, server and database in use, besides those of blocking, MULTI and listening "
             "clients; one carries the requests of all clients, more help where single replies are very large",

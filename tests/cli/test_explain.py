@@ -10,10 +10,11 @@ import pytest
 
 from hyper_proxy.cli.main import main
 from hyper_proxy.config.load import load_text
-from hyper_proxy.explain import EXPLAINERS, explain
+from hyper_proxy.explain import explain
 from hyper_proxy.protocol.redis import explain as redis_explain
 from hyper_proxy.protocol.redis import treat
 from hyper_proxy.protocol.redis.commands import COMMANDS
+from hyper_proxy.protocol.table import PROTOCOLS
 
 CONFIG = """\
 [[instance]]
@@ -117,7 +118,7 @@ def test_the_object_is_a_contract(file: str, capsys: pytest.CaptureFixture[str])
         "way": "the key is on one shard: the request goes there as it came",
         "keys": [{"key": "user:{42}:x", "digest": "b7598a9807c25785:11", "levels": [{
             "level": 1, "storage": "redis", "distribution": "ketama", "hashed": "42", "hash": "fnv1a_64",
-            "hash_value": 3031536163, "shard": 1, "node": "10.0.0.2:6379", "label": "b", "db": 2,
+            "hash_value": 3031536163, "shard": 1, "node": "10.0.0.2:6379", "label": "b", "route": None, "db": 2,
             "key_sent": "user:{42}:x",
         }]}],
         "requests": [{"shard": 1, "node": "10.0.0.2:6379", "label": "b", "words": ["GET", "user:{42}:x"]}],
@@ -329,7 +330,7 @@ def test_a_faulty_configuration_is_78_with_its_findings(tmp_path: Path, capsys: 
 
 def test_every_protocol_and_treatment_is_explained() -> None:
     config = load_text(CONFIG, "x.toml")
-    assert {instance.protocol for instance in config.instances} == EXPLAINERS.keys()
+    assert {instance.protocol for instance in config.instances} == PROTOCOLS.keys()
     assert redis_explain.TREATMENTS.keys() == treat.TREATMENTS.keys() == redis_explain.NAMES.keys()
 
 

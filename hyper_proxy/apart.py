@@ -1,0 +1,83 @@
+"""Reads a configuration in a child process: whatever the code of a plug-in does there, and whatever it loads, who asks
+goes on without it. The master must have neither, since what it has, all of its workers have.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import time
+import traceback
+from select import select
+
+from hyper_proxy.common.errors import Finding
+from hyper_proxy.config.codes import ERROR
+from hyper_proxy.config.load import inspect
+from hyper_proxy.config.model import Config
+
+TIMEOUT_S = 30.0
+"""Far more than any file needs: each of its plug-ins has a limit of its own."""
+_READ_BYTES = 1 << 20
+
+Inspection = tuple[Config | None, list[Finding]]
+
+
+def inspect_apart(path: str) -> Inspection:
+    """All findings about a file, and the configuration if none of them is an error; a child that does not come back is
+    a finding as well. Both ends are this program, so that the form of the pickle between them is no interface."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    theirs, ours = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(theirs)
+        _tell(path, ours)
+    os.close(ours)
+    try:
+        data, late = _hear(theirs)
+    finally:
+        os.close(theirs)
+        os.kill(child, signal.SIGKILL)  # it has said everything, or will never
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if late:
+        return None, [_finding(path, f"reading it, and loading its plug-ins, took more than {TIMEOUT_S:g} s")]
+    try:
+        found: Inspection = pickle.loads(data)
+    except (EOFError, pickle.UnpicklingError):
+        how = f"signal {-status}" if status < 0 else f"status {status}"
+        return None, [_finding(path, f"the process that read it, and loaded its plug-ins, ended with {how}")]
+    return found
+
+
+def _tell(path: str, pipe: int) -> None:
+    """The child's whole life."""
+    code = os.EX_SOFTWARE
+    try:
+        with open(pipe, "wb") as out:
+            pickle.dump(inspect(path), out)
+        code = os.EX_OK
+    except BaseException:  # noqa: BLE001  nothing of the parent's must run in this process
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _hear(pipe: int) -> tuple[bytes, bool]:
+    """All that the child says, and whether it is late."""
+    data = bytearray()
+    deadline = time.monotonic() + TIMEOUT_S
+    while (left := deadline - time.monotonic()) > 0:
+        if select([pipe], [], [], left)[0]:
+            part = os.read(pipe, _READ_BYTES)
+            if not part:
+                return bytes(data), False
+            data += part
+    return bytes(data), True
+
+
+def _finding(path: str, message: str) -> Finding:
+    return Finding(path, 1, ERROR, "HP111", message)

@@ -1,0 +1,74 @@
+"""A fault in the code of a plug-in: which plug-in, which of its functions, and the line of its file.
+
+The client is told the first two, in its protocol; the log has all of it. It costs the request in which it happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
+
+from hyper_proxy.common import log
+from hyper_proxy.common.errors import HyperProxyError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose code it is: the plug-in's name, and its file or folder."""
+
+    name: str
+    origin: str
+
+
+class PluginError(HyperProxyError):
+    """Code of a plug-in has failed, or does not keep to the interface. `at` is FILE:LINE, "" where no line is known."""
+
+    kind = "plugin"
+
+    def __init__(self, owner: Owner, function: str, reason: str, at: str = "") -> None:
+        super().__init__(f"plug-in '{owner.name}' failed in {function}")
+        self.owner = owner
+        self.function = function
+        self.reason = reason
+        self.at = at
+
+    def report(self, instance: str) -> None:
+        """Log it."""
+        log.error(
+            "plugin.failed", plugin=self.owner.name, function=self.function, instance=instance, at=self.at,
+            error=self.reason,
+        )  # fmt: skip
+
+
+def guarded(owner: Owner, function: str, call: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:
+    """What `call` of a plug-in returns. Its errors of the project's tree pass, all others become PluginError."""
+    try:
+        return call(*args, **named)
+    except HyperProxyError:
+        raise
+    except Exception as error:
+        raise PluginError(owner, function, describe(error), place_of(error, owner)) from error
+
+
+def describe(error: BaseException) -> str:
+    """ "ValueError: what it says"."""
+    text = str(error.msg if isinstance(error, SyntaxError) else error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def place_of(error: BaseException, owner: Owner) -> str:
+    """FILE:LINE of the last line of the plug-in that has led to the error; "" if it was none of its own."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno or 1}"
+    place = ""
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if file == owner.origin or file.startswith(f"{owner.origin}/"):
+            place = f"{file}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place

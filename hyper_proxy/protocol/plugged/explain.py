@@ -1,0 +1,34 @@
+"""What becomes of a request of a plug-in's protocol: the plug-in finds the keys, the placement finds their places."""
+
+from __future__ import annotations
+
+from hyper_proxy.common.errors import HyperProxyError
+from hyper_proxy.common.plugin_error import Owner, PluginError, guarded
+from hyper_proxy.config.model import Instance
+from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Facts, Ground, Key, Outcome
+from hyper_proxy.protocol.plugged.protocol import Protocol, Request
+from hyper_proxy.stats.classes import CLASSES
+
+
+def explain(protocol: Protocol, owner: Owner, instance: Instance, words: list[bytes]) -> Explanation:
+    """Raises BadQuestion for what the plug-in does not take for one whole request."""
+    try:
+        request = _read(protocol, owner, words)
+        parts = guarded(owner, "split", protocol.split, request)
+    except PluginError as error:
+        raise BadQuestion(f"{error}: {error.reason} ({error.at})") from error
+    except HyperProxyError as error:
+        raise BadQuestion(str(error)) from error
+    ground = Ground(instance)
+    keys = tuple(Key(key, ground.places(key, sent=key)) for key in request.keys)
+    way = f"plug-in '{owner.name}' makes {len(parts)} part{'s' if len(parts) != 1 else ''} of it; {ground.own_way}"
+    facts = Facts(request.command, CLASSES[request.klass], "plug-in", owner.name)
+    return Explanation(instance, tuple(words), facts, keys, Outcome(way))
+
+
+def _read(protocol: Protocol, owner: Owner, words: list[bytes]) -> Request:
+    data = guarded(owner, "encode", protocol.encode, words)
+    found = guarded(owner, "unserialize", protocol.unserialize, data, 0)
+    if not isinstance(found, tuple) or found[1] != len(data):
+        raise BadQuestion(f"plug-in '{owner.name}' does not take these words for one whole request")
+    return found[0]

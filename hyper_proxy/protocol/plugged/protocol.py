@@ -1,0 +1,84 @@
+"""What a protocol of a plug-in is: six functions. Everything else (connections, pipelines, limits, statistics, slow
+log, reload, drain) is the session's (session.py).
+
+    bytes ──unserialize──► Request ──split──► parts ──map──► results ──reduce──► reply ──serialize──► bytes
+    an error ──refuse──► bytes
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hyper_proxy.common.errors import HyperProxyError
+from hyper_proxy.stats.classes import CLASSES, READ
+from hyper_proxy.storage.keyvalue import KeyValue
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as `unserialize` found it.
+
+    command  its name, for slow log and explain
+    keys     all of its keys: held against limits.max_key_bytes and max_arguments, counted as hot keys
+    klass    READ, IDEMPOTENT, WRITE or ADMIN: how it is counted
+    values   what it wants to store: held against limits.max_value_bytes
+    content  whatever the other functions need to know
+    close    the connection ends behind the answer
+    """
+
+    command: str
+    keys: tuple[bytes, ...] = ()
+    klass: int = READ
+    values: tuple[bytes, ...] = ()
+    content: Any = None
+    close: bool = False
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(one, bytes) for one in (*self.keys, *self.values)):
+            raise TypeError("keys and values of a Request are bytes")
+        if self.klass not in range(len(CLASSES)):
+            raise TypeError(f"klass of a Request is READ, IDEMPOTENT, WRITE or ADMIN, not {self.klass!r}")
+
+
+class Protocol(ABC):
+    """One object serves all clients of all instances with this protocol: it must not keep anything about them.
+
+    The functions must return quickly, since the other clients of the worker wait meanwhile; `map` alone may wait, for
+    the storage. What they raise: ClientError is the client's fault, and its text the answer. Any other error is a fault
+    of the plug-in: the client is answered by `refuse`, it is counted as `plugin` and logged with file and line. Raised
+    by `unserialize`, either also ends the connection, for nobody knows where the next request begins.
+    """
+
+    @abstractmethod
+    def unserialize(self, buffer: bytes, start: int) -> tuple[Request, int] | int | None:
+        """The request that begins at buffer[start], and the index behind it.
+
+        None when the buffer does not have all of it yet, or how many bytes it has in all, where that can be told.
+        """
+
+    @abstractmethod
+    def split(self, request: Request) -> Sequence[Any]:
+        """The parts of the request, anything that `map` understands; those of one request are asked side by side."""
+
+    @abstractmethod
+    def map(self, storage: KeyValue, part: Any) -> Any:
+        """Ask the storage for one part; what it raises goes to the client when all parts have ended."""
+
+    @abstractmethod
+    def reduce(self, request: Request, results: Sequence[Any]) -> Any:
+        """The reply, of the results of all parts in their order."""
+
+    @abstractmethod
+    def serialize(self, reply: Any) -> bytes:
+        """The reply as the client reads it; b"" when it reads none."""
+
+    @abstractmethod
+    def refuse(self, error: HyperProxyError) -> bytes:
+        """An error as the client reads it: str(error) is for people, error.kind for programs."""
+
+    def encode(self, words: Sequence[bytes]) -> bytes:
+        """A request of words, as `hyper-proxy explain` is given them; by default one line."""
+        return b" ".join(words) + b"\n"

@@ -1,0 +1,56 @@
+"""Every protocol, by its name in the configuration: a protocol is one row here. Plug-ins add theirs to the same table
+when they are loaded (hyper_proxy/plugin.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hyper_proxy.protocol.http.explain import explain as explain_http
+from hyper_proxy.protocol.http.responses import FULL
+from hyper_proxy.protocol.http.routes import KEY_METHODS
+from hyper_proxy.protocol.http.session import HttpSession
+from hyper_proxy.protocol.memcache.commands import COMMANDS as MEMCACHE_COMMANDS
+from hyper_proxy.protocol.memcache.explain import explain as explain_memcache
+from hyper_proxy.protocol.memcache.session import MemcacheSession
+from hyper_proxy.protocol.redis.commands import COMMANDS as REDIS_COMMANDS
+from hyper_proxy.protocol.redis.explain import explain as explain_redis
+from hyper_proxy.protocol.redis.session import RedisSession
+
+if TYPE_CHECKING:
+    from hyper_proxy.config.model import Instance
+    from hyper_proxy.protocol.explanation import Explanation
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """What the rest of the proxy asks of a protocol.
+
+    session   makes the session of a client: (front, client) -> an object whose serve() is the client's greenlet
+    full      what a client reads that comes when the instance is full
+    explain   what becomes of a request, given as words; raises BadQuestion
+    commands  every command in upper case: is it served only where the instance allows it?
+    """
+
+    session: Callable[..., Any]
+    full: bytes
+    explain: Callable[[Instance, list[bytes]], Explanation]
+    commands: Mapping[str, bool]
+
+
+PROTOCOLS: dict[str, Protocol] = {
+    "redis": Protocol(
+        RedisSession,
+        b"-ERR max number of clients reached\r\n",
+        explain_redis,
+        {name.decode().upper(): bool(row.dangerous) for name, row in REDIS_COMMANDS.items()},
+    ),
+    "http": Protocol(HttpSession, FULL, explain_http, dict.fromkeys(KEY_METHODS, False)),
+    "memcache": Protocol(
+        MemcacheSession,
+        b"SERVER_ERROR too many open connections\r\n",
+        explain_memcache,
+        {name.decode().upper(): bool(row.dangerous) for name, row in MEMCACHE_COMMANDS.items()},
+    ),
+}

@@ -1,0 +1,183 @@
+"""Storages of plug-ins: one object of the plug-in for each server, whose verbs run in threads, so that it may block.
+
+    client's greenlet ──► Sharded ──► Apart ──turn within queue_ms──► a thread ──► the plug-in's object
+                                            ◄── result within read_ms ──
+
+Nobody can stop a thread that hangs. It keeps its turn, so at most THREADS of one server hang; then requests fail after
+queue_ms, and the worker and its other instances go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from gevent.lock import BoundedSemaphore
+from gevent.threadpool import ThreadPool
+
+from hyper_proxy.common.errors import BackendError, ClientError, HyperProxyError
+from hyper_proxy.common.plugin_error import Owner, PluginError, describe, place_of
+from hyper_proxy.config.model import Level, Server
+from hyper_proxy.stats.slowlog import Allowance
+from hyper_proxy.storage.keyvalue import Change, Expire, Item, KeyValue, Put, Remove
+from hyper_proxy.storage.sharded import Sharded
+
+T = TypeVar("T")
+
+THREADS = 8
+"""Of one server of a level in one worker: requests that the plug-in may be busy with at a time."""
+REPORTS = Allowance(10)
+"""Faults of plug-ins that a worker logs in a second; all are counted."""
+
+Make = Callable[[Server, Level], KeyValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a verb has raised in its thread."""
+
+    error: Exception
+
+
+def _verb(name: str) -> Any:
+    def call(self: Apart, *args: Any, **named: Any) -> Any:
+        return self.run(name, *args, **named)
+
+    call.__name__ = name
+    return call
+
+
+class Apart(KeyValue):
+    """The key space of one server: the verbs that Sharded asks for, each that of `inner`."""
+
+    def __init__(self, owner: Owner, instance: str, server: Server, level: Level, inner: KeyValue) -> None:
+        self.owner = owner
+        self.kind = level.storage
+        self.instance = instance
+        self.label = server.label
+        self.queue_s = level.timeout.queue_ms / 1000
+        self.read_s = level.timeout.read_ms / 1000
+        self.inner = inner
+        self.keeps_versions = inner.keeps_versions
+        self._turns = BoundedSemaphore(THREADS)
+        self._threads = ThreadPool(THREADS)
+
+    def get_many(self, keys: Sequence[bytes]) -> list[Item | None]:
+        items: list[Item | None] = self.run("get_many", keys)
+        return items
+
+    def update(self, keys: Sequence[bytes], change: Change[T]) -> tuple[T, tuple[int, ...]]:
+        result: tuple[T, tuple[int, ...]] = self.run("update", keys, change)
+        return result
+
+    put_many = _verb("put_many")
+    count = _verb("count")
+    scan = _verb("scan")
+    clear = _verb("clear")
+    put_many_if_absent = _verb("put_many_if_absent")
+    delete_many = _verb("delete_many")
+    expire_many = _verb("expire_many")
+
+    def run(self, verb: str, *args: Any, **named: Any) -> Any:
+        """The result of a verb; blocks this greenlet only. Raises BackendError (queue, timeout, io, plugin), or what
+        the plug-in has raised of the project's errors."""
+        if not self._turns.acquire(timeout=self.queue_s):
+            text = f"{THREADS} requests are with the plug-in, and none has ended within {self.queue_s:g} s"
+            raise self._error("queue", text)
+        outcome = self._threads.spawn(self._in_thread, getattr(self.inner, verb), args, named)
+        outcome.rawlink(lambda _: self._turns.release())
+        outcome.wait(self.read_s)
+        if not outcome.ready():
+            raise self._error("timeout", f"{verb} has not ended within {self.read_s:g} s")
+        result = outcome.get()
+        if isinstance(result, Fault):
+            raise self._typed(verb, result.error)
+        return result
+
+    @staticmethod
+    def _in_thread(call: Callable[..., T], args: Any, named: Any) -> T | Fault:
+        try:
+            return call(*args, **named)
+        except Exception as error:  # noqa: BLE001  raised again in the greenlet that waits
+            return Fault(error)
+
+    def _typed(self, verb: str, error: Exception) -> HyperProxyError:
+        if isinstance(error, HyperProxyError):
+            return error
+        if isinstance(error, OSError):
+            return self._error("io", f"{verb}: {error}")
+        fault = PluginError(self.owner, verb, describe(error), place_of(error, self.owner))
+        if REPORTS.take():
+            fault.report(self.instance)
+        return self._error("plugin", str(fault))
+
+    def _error(self, kind: str, detail: str) -> BackendError:
+        return BackendError(self.instance, self.label, kind, detail)
+
+
+class PluggedStorage(Sharded):
+    """The key space of a level: the servers of the plug-in, over which keys are spread as over any others."""
+
+    forwards = False  # no front's bytes are sent on as they are
+
+    def __init__(self, owner: Owner, make: Make, instance: str, level: Level) -> None:
+        self.kind = level.storage
+        self.settings = _settings(instance, level)
+        self.parts = [Apart(owner, instance, server, level, make(server, level)) for server in level.servers]
+        super().__init__(self.parts)
+        self.keeps_versions = all(part.keeps_versions for part in self.parts)
+
+    def release(self, successor: Any) -> None:
+        """Tell the plug-in's objects."""
+        for part in self.parts:
+            part.inner.release(None)
+
+
+class Plugged:
+    """Makes the storages of one kind: a row of STORAGES, which keeps a storage whose level has not changed."""
+
+    def __init__(self, owner: Owner, make: Make) -> None:
+        self.owner = owner
+        self.make = make
+
+    def __call__(self, instance: str, level: Level, previous: PluggedStorage | None) -> PluggedStorage:
+        """Raises BackendError when the plug-in's object can't be made."""
+        if previous is not None and previous.settings == _settings(instance, level):
+            return previous
+        try:
+            return PluggedStorage(self.owner, self.make, instance, level)
+        except HyperProxyError:
+            raise
+        except Exception as error:
+            at = place_of(error, self.owner)
+            detail = f"plug-in '{self.owner.name}' can't serve it: {describe(error)}{f' ({at})' if at else ''}"
+            raise BackendError(instance, level.servers[0].label, "plugin", detail) from error
+
+
+def _settings(instance: str, level: Level) -> tuple[object, ...]:
+    """What must be equal for a storage to be the same one; where keys are placed is set apart."""
+    return instance, replace(level, hash="", distribution="", hash_tag="")
+
+
+class ReadOnly(KeyValue):
+    """A key space that can be read alone: a plug-in writes get_many, count and scan."""
+
+    keeps_versions = False
+
+    def update(self, keys: Sequence[bytes], change: Change[T]) -> tuple[T, tuple[int, ...]]:
+        """What changes nothing is possible."""
+        edits, result = change(self.get_many(keys))
+        if any(isinstance(edit, Put | Expire | Remove) for edit in edits):
+            raise self.refusal()
+        return result, (0,) * len(edits)
+
+    def put_many(self, entries: Sequence[tuple[bytes, Put]]) -> None:
+        raise self.refusal()
+
+    def clear(self) -> None:
+        raise self.refusal()
+
+    def refusal(self) -> HyperProxyError:
+        """What a client reads that wants to write."""
+        return ClientError("this storage can only be read")
