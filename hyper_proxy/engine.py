@@ -32,6 +32,7 @@ from hyper_proxy.stats.collect import collect
 from hyper_proxy.stats.slowlog import Journal
 from hyper_proxy.stats.watch import Watch
 from hyper_proxy.storage.sqlite import close_all
+from hyper_proxy.tunnel.levels import Levels
 
 # Idle clients are closed at random moments of this part of the drain, so that they do not all come back at once.
 DRAIN_SPREAD = 0.8
@@ -156,6 +157,7 @@ class Engine:
     def drain(self, seconds: float) -> None:
         """Accept no more, let requests finish, close clients between two requests; what is left then is cut.
 
+        Copies in caches that could not be told of a write are old: as long as there is time, that is tried again.
         At last the embedded storages are closed: a stopped fleet leaves all data in their files.
         """
         for instance, address in list(self.listeners):
@@ -167,13 +169,20 @@ class Engine:
         began = monotonic()
         spread = seconds * DRAIN_SPREAD
         due = sorted(((began + random() * spread, client) for client in clients), key=lambda row: row[0])
-        while self.clients and monotonic() < began + seconds:
+        while (self.clients or self._owed) and monotonic() < began + seconds:
             while due and due[0][0] <= monotonic():
                 due.pop(0)[1].leave()
             gevent.sleep(DRAIN_STEP_S)
+        if owed := self._owed:
+            log.error("write_back.marks_lost", keys=owed)
         for front in self.fronts.values():
             front.hang_up()
         close_all()
+
+    @property
+    def _owed(self) -> int:
+        storages = (front.snapshot.storage for front in self.fronts.values())
+        return sum(storage.owed for storage in storages if isinstance(storage, Levels))
 
     @property
     def clients(self) -> int:

@@ -154,6 +154,11 @@ class Levels(KeyValue):
 
     # ---- life
 
+    @property
+    def owed(self) -> int:
+        """How many keys have still to be marked in caches that could not be asked."""
+        return sum(len(marks.owed) for marks in self.marks)
+
     def release(self, successor: KeyValue | None) -> None:
         """Let go of what the successor has not taken over."""
         tiers = successor.tiers if isinstance(successor, Levels) else []
