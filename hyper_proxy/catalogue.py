@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hyper_proxy import hashing
-from hyper_proxy.config.model import Level, Plugin
+from hyper_proxy.config.model import MAIN, Level, Plugin
 from hyper_proxy.config.notes import suggest
+from hyper_proxy.config.table_split import placed
+from hyper_proxy.hashing.routes.build import build_level
 
 
 def hash_fault(name: str) -> str | None:
@@ -32,7 +34,7 @@ def distribution_fault(name: str) -> str | None:
 def placement_fault(level: Level) -> str | None:
     """Why keys cannot be placed on the servers of a level in the way it asks for."""
     try:
-        hashing.build(level.hash, level.distribution, level.hash_tag, level.servers)
+        build_level(level)
     except hashing.HashingError as error:
         return str(error)
     return None
@@ -40,7 +42,9 @@ def placement_fault(level: Level) -> str | None:
 
 def placement_traps(level: Level) -> list[str]:
     """Known traps of a placement that can be built."""
-    return hashing.warnings(level.hash, level.distribution, level.servers)
+    used = level.route.pools if level.route else {MAIN}
+    pools = [one for name, one in level.pool_levels().items() if name in used]
+    return [trap for one in pools for trap in hashing.warnings(one.hash, one.distribution, placed(one))]
 
 
 def command_idle(protocol: str, name: str) -> str | None:

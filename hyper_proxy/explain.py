@@ -80,6 +80,7 @@ def _place(place: Place) -> dict[str, Any]:
         "shard": place.shard,
         "node": place.server.address if place.server else None,
         "label": place.server.label if place.server else None,
+        "route": place.route or None,
         "db": place.db,
         "key_sent": _text(place.sent),
     }
@@ -102,6 +103,8 @@ def _described(key: Key, place: Place) -> str:
         parts.append(f"{place.distribution} gives {_where(place.shard, place.server)}")
     else:
         parts.append(_where(place.shard, place.server))
+    if place.route:
+        parts.append(place.route)
     if place.db:
         parts.append(f"database {place.db}")
     if place.sent != key.key:

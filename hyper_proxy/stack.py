@@ -9,16 +9,17 @@ from typing import Any
 
 from hyper_proxy.config.model import Instance, Level, Server
 from hyper_proxy.front import Snapshot
-from hyper_proxy.hashing import build
 from hyper_proxy.hashing.lushan import db_rule
 from hyper_proxy.hashing.placement import Placement
+from hyper_proxy.hashing.routes.build import build_level
 from hyper_proxy.storage.cache import Cache
 from hyper_proxy.storage.keyvalue import KeyValue
 from hyper_proxy.storage.lushan_cache import LushanCache
 from hyper_proxy.storage.memcache_cache import MemcacheCache
 from hyper_proxy.storage.redis_cache import RedisCache
 from hyper_proxy.storage.sharded import Sharded
-from hyper_proxy.storage.table import STORAGES
+from hyper_proxy.storage.table import FORWARDING, KEY_SPACES
+from hyper_proxy.tunnel.gate import Gate
 from hyper_proxy.tunnel.levels import Levels
 from hyper_proxy.tunnel.tier import Tier
 
@@ -43,6 +44,7 @@ def build_snapshot(instance: Instance, previous: Snapshot | None) -> Snapshot:
     stacked = before if isinstance(before, Levels) else None
     last = stacked.last if stacked else before
     same = previous is not None and previous.instance.levels[-1].storage == below.storage
+    same = same and isinstance(last, KeyValue) != instance.forwards
     storage = _storage(instance, below, last if same else None)
     if not above:
         # The worker's own storage is one shard.
@@ -52,12 +54,14 @@ def build_snapshot(instance: Instance, previous: Snapshot | None) -> Snapshot:
         old = stacked.tiers[depth] if stacked and depth < len(stacked.tiers) else None
         cache = CACHES[level.storage](level)
         tiers.append(Tier(instance.name, level, instance.write_back, cache, _placement(level), old))
-    return Snapshot(instance, Levels(tiers, storage), Placement(1))
+    gate = Gate.before(instance.name, instance.write_back, below)
+    return Snapshot(instance, Levels(tiers, storage, gate), Placement(1))
 
 
 def _storage(instance: Instance, level: Level, previous: Any) -> Any:
     """The storage of one level; `previous` is the one that it replaces, of the same kind, or None."""
-    storage = STORAGES[level.storage](instance.name, level, previous)
+    kinds = FORWARDING if instance.forwards else KEY_SPACES
+    storage = kinds[level.storage](instance.name, level, previous)
     if isinstance(storage, Sharded):
         storage.placement = _placement(level)
     return storage
@@ -65,12 +69,19 @@ def _storage(instance: Instance, level: Level, previous: Any) -> Any:
 
 def _placement(level: Level) -> Placement:
     """Where keys live does not depend on who is in service."""
-    return _built(level.hash, level.distribution, level.hash_tag, tuple(replace(one, out="") for one in level.servers))
+    pools = tuple(replace(pool, servers=_in_service(pool.servers)) for pool in level.pools)
+    servers = _in_service(level.servers)
+    how = (level.hash, level.distribution, level.hash_tag)
+    return _built(Level("", servers, *how, pools=pools, route=level.route, table=level.table))
+
+
+def _in_service(servers: tuple[Server, ...]) -> tuple[Server, ...]:
+    return tuple(replace(one, out="") for one in servers)
 
 
 @lru_cache(maxsize=PLACEMENTS_KEPT)
-def _built(hash_name: str, distribution: str, hash_tag: str, servers: tuple[Server, ...]) -> Placement:
-    return build(hash_name, distribution, hash_tag, servers)
+def _built(level: Level) -> Placement:
+    return build_level(level)
 
 
 def begin(snapshot: Snapshot) -> None:

@@ -51,11 +51,14 @@ def read_server(text: str) -> Server:
     return Server(host=host, port=port, weight=1 if rest is None else _weight(rest), name=alias)
 
 
-def read_file(text: str, folder: str) -> Server:
-    """An embedded database: a file, relative to the folder of the configuration."""
-    if not text or text.endswith("/") or not text.isprintable():
-        raise ValueError(f"{text!r} is not the path of a file")
-    return Server(file=os.path.abspath(os.path.join(folder, text)))
+def read_file(text: str, folder: str, *, named: bool = False) -> Server:
+    """An embedded database: a file, relative to the folder of the configuration. named: an alias may follow it."""
+    path, _, alias = text.partition(" ") if named else (text, "", "")
+    if not path or path.endswith("/") or not path.isprintable():
+        raise ValueError(f"{path!r} is not the path of a file")
+    if alias and not _ALIAS.fullmatch(alias):
+        raise ValueError(f"the alias '{alias}' must be one word of visible ASCII characters")
+    return Server(file=os.path.abspath(os.path.join(folder, path)), name=alias)
 
 
 def _host_and_port(text: str) -> tuple[str, int, str | None]:

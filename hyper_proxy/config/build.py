@@ -9,7 +9,19 @@ from __future__ import annotations
 from typing import Any
 
 from hyper_proxy.config.addresses import ROOMS, read_file, read_server
-from hyper_proxy.config.model import Backoff, Config, Instance, Level, Limits, Listen, Log, Server, Timeout, WriteBack
+from hyper_proxy.config.model import (
+    Backoff,
+    Config,
+    Instance,
+    Level,
+    Limits,
+    Listen,
+    Log,
+    Pool,
+    Server,
+    Timeout,
+    WriteBack,
+)
 from hyper_proxy.config.notes import Notes, Path
 from hyper_proxy.config.settings import FILES
 
@@ -50,8 +62,10 @@ def _build_level(values: Values, folder: str, path: Path, notes: Notes) -> Level
     storage = values["storage"] or ""
     servers, peers = _build_servers(values["servers"] or (), storage, folder, (*path, "servers"), notes)
     writers, others = _build_servers(values["writers"], storage, folder, (*path, "writers"), notes)
+    pools = tuple(_build_pool(pool, storage, folder, (*path, "pool", i), notes) for i, pool in enumerate(values.pop("pool")))
     built = {
         "storage": storage,
+        "pools": pools,
         "servers": servers,
         "peers": peers,
         "writers": writers + others,
@@ -59,6 +73,11 @@ def _build_level(values: Values, folder: str, path: Path, notes: Notes) -> Level
         "backoff": Backoff(**values["backoff"]),
     }
     return Level(**values | built)
+
+
+def _build_pool(values: Values, storage: str, folder: str, path: Path, notes: Notes) -> Pool:
+    servers, peers = _build_servers(values["servers"] or (), storage, folder, (*path, "servers"), notes)
+    return Pool(**values | {"name": values["name"] or "", "servers": servers, "peers": peers})
 
 
 def _build_servers(
@@ -74,7 +93,8 @@ def _build_servers(
         server = BLANK_SERVER
         if text is not None:
             try:
-                server = read_file(text, folder) if storage in FILES else read_server(text)
+                is_file = storage in FILES
+                server = read_file(text, folder, named=storage != "sqlite") if is_file else read_server(text)
             except ValueError as error:
                 notes.add((*path, index), "HP110", str(error))
         rooms[-1].append(server)

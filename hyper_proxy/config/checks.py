@@ -182,15 +182,16 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A name that other code knows: `fault` says what is wrong with it."""
+    """A name that other code knows: `fault` says what is wrong with it. empty: "" is good, too."""
 
     fault: Callable[[str], str | None]
     accepts: str
+    empty: bool = False
 
     def read(self, value: object, place: Place) -> str:
         if not isinstance(value, str):
             raise wrong_type(value, "a string")
-        fault = self.fault(value)
+        fault = None if self.empty and not value else self.fault(value)
         if fault:
             raise Bad("HP106", fault)
         return value

@@ -46,6 +46,9 @@ CODES: dict[str, Code] = {
     "HP211": Code(ERROR, "there are not as many writers as servers"),
     "HP212": Code(ERROR, "a column is used for two purposes"),
     "HP213": Code(ERROR, "the levels of an instance do not fit together"),
+    "HP214": Code(ERROR, "a route leads nowhere, or to too much"),
+    "HP218": Code(ERROR, "what is said of a level's misses, errors or writes cannot be kept, or has no effect"),
+    "HP222": Code(ERROR, "the tables of a level can't be what name, databases, tables and date say"),
     "HP301": Code(ERROR, "the longest pause is shorter than the first one"),
     "HP302": Code(ERROR, "a limit is beyond what the protocol can carry"),
     "HP303": Code(WARNING, "connecting may take longer than waiting for an answer"),
@@ -55,5 +58,6 @@ CODES: dict[str, Code] = {
     "HP403": Code(WARNING, "the sidecar, which asks no password of who reads, can be reached from other machines"),
     "HP404": Code(WARNING, "a server is listed twice in a level"),
     "HP407": Code(WARNING, "the code of a plug-in can be written by everybody"),
+    "HP406": Code(WARNING, "a pool is in no route"),
     "HP405": Code(WARNING, "the table has no column for a part of an item: requests with that part are refused"),
 }

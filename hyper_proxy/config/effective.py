@@ -109,6 +109,8 @@ def _of_instance(instance: Instance, path: Path, name: str) -> Iterator[_Part]:
 def _of_level(level: Level, path: Path, name: str) -> Iterator[_Part]:
     kind = level.storage
     yield _Part("level", level, path, name, kind)
+    for index, pool in enumerate(level.pools):
+        yield _Part("pool", pool, (*path, "pool", index), f"{name}.pool[{pool.name}]", kind)
     yield _Part("timeout", level.timeout, (*path, "timeout"), f"{name}.timeout", kind)
     yield _Part("backoff", level.backoff, (*path, "backoff"), f"{name}.backoff", kind)
 

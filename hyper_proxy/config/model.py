@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -122,13 +123,28 @@ LushanDb = LushanFixed | LushanHashed | LushanPrefixed
 
 
 @dataclass(frozen=True, slots=True)
+class IdDate:
+    """Where the date is in a key that is a number: ((number >> shift) + epoch) / per_second is unix time.
+
+    utc_offset_h  of the clock by which a table begins, in hours east of Greenwich
+    """
+
+    shift: int
+    epoch: int
+    per_second: int = 1
+    utc_offset_h: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """The table of a SQL server that holds keys and values, and its columns; "" is a column that it does not have.
 
     `schema` is the database that the name was written with, "" for the connection's own. `id` is an integer column by
     which all rows can be walked; `flags`, `expires` and `version` are parts of an item (docs/mysql.md).
-    """
     `fields` are the columns of a value that is an object; `value` is "" then.
+    `databases`, `tables` and `date` make many tables of one, whose name has numbers then (config/table_split.py);
+    databases 0: one at each server.
+    """
 
     name: str
     key: str
@@ -138,13 +154,16 @@ class Table:
     expires: str = ""
     version: str = ""
     id: str = ""
-
     fields: tuple[str, ...] = ()
+    databases: int = 0
+    tables: int = 1
+    date: IdDate | None = None
 
     @property
     def values(self) -> tuple[str, ...]:
         """The columns that a value is kept in."""
         return self.fields or (self.value,)
+
     @property
     def label(self) -> str:
         """As it is written in the file: "user.profile"."""
@@ -173,6 +192,49 @@ class Limits:
     write_timeout_ms: int
 
 
+MAIN = "main"
+"""The name under which routes know a level's own `servers`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Further servers of a level, over which all keys can be spread as over its own.
+
+    `distribution` "" takes the level's, and its hash with it.
+    """
+
+    name: str
+    servers: tuple[Server, ...]
+    hash: str = ""
+    distribution: str = ""
+    peers: tuple[Server, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A node of the tree that says where a request goes: a `pool`, or a kind of config/routes.py with its `children`.
+
+    `names` are those of the children, where they have some; `options` are complete.
+    """
+
+    kind: str
+    children: tuple[Route, ...] = ()
+    pool: str = ""
+    names: tuple[str, ...] = ()
+    options: tuple[tuple[str, object], ...] = ()
+
+    def option(self, name: str) -> Any:
+        """The value of an option of this kind."""
+        return dict(self.options)[name]
+
+    @property
+    def pools(self) -> frozenset[str]:
+        """The names of all pools below."""
+        if self.kind == "pool":
+            return frozenset((self.pool,))
+        return frozenset[str]().union(*(child.pools for child in self.children))
+
+
 @dataclass(frozen=True, slots=True)
 class Level:
     """One level of storage: the servers over which keys are spread, and how to talk to them.
@@ -183,6 +245,9 @@ class Level:
     `max_pending_bytes` bounds what waits for one node in one worker.
     `writers` are the servers that take the writes of `servers`, by position; empty where those take both.
     `where` are the columns of `table` that have the same value in every row of this key space.
+    `route` says which of `pools` and of `servers`, the pool "main", a request goes to; None: to `servers`.
+    `on_miss`, `on_error`: "next" or "fail". `write`: what a write does to this level above another. A `read_only` level
+    is filled by others. An `optional` one has `deadline_ms` for an answer, and is passed by then (docs/levels.md).
     """
 
     storage: str
@@ -205,11 +270,35 @@ class Level:
     database: str = ""
     table: Table | None = None
     where: tuple[tuple[str, str | int], ...] = ()
+    pools: tuple[Pool, ...] = ()
+    route: Route | None = None
+    on_miss: str = "next"
+    on_error: str = "next"
+    write: str = "invalidate"
+    read_only: bool = False
+    optional: bool = False
+    deadline_ms: int = 20
+    max_behind_bytes: int = 16 * MIB
+
+    @property
+    def all_servers(self) -> tuple[Server, ...]:
+        """Those of every pool, writers aside."""
+        return sum((pool.servers for pool in self.pools), self.servers)
 
     @property
     def usual_connections(self) -> int:
         """How many a worker may have open to all servers of the level, those of single clients left aside."""
-        return (len(self.servers) + len(self.writers)) * (self.max_connections if self.table else self.connections)
+        servers = len(self.all_servers) + len(self.writers)
+        return servers * (self.max_connections if self.table else self.connections)
+
+    def pool_levels(self) -> dict[str, Level]:
+        """Each pool by name, as a level that has no other."""
+        alone = replace(self, pools=(), route=None)
+        levels = {MAIN: alone}
+        for pool in self.pools:
+            own = replace(alone, hash=pool.hash, distribution=pool.distribution) if pool.distribution else alone
+            levels[pool.name] = replace(own, servers=pool.servers, peers=pool.peers)
+        return levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +312,9 @@ class WriteBack:
 
     ttl: float = 300.0
     jitter: float = 0.1
+    negative_ttl: float = 0.0
+    max_below: int = 0
+    below_wait_ms: int = 1000
 
     @property
     def longest_s(self) -> float:
@@ -249,6 +341,11 @@ class Instance:
     username: str = ""
     password: str = field(default="", repr=False)
     dbs: int = 16
+
+    @property
+    def forwards(self) -> bool:
+        """Do requests go on to the servers as they are? Else they become operations on a key space (docs/levels.md)."""
+        return len(self.levels) == 1 and self.levels[0].storage in FORWARDED.get(self.protocol, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +412,3 @@ class Config:
     def instance(self, name: str) -> Instance | None:
         """The instance of that name, None when there is none."""
         return next((instance for instance in self.instances if instance.name == name), None)
-    negative_ttl: float = 0.0
-    max_below: int = 0
-    below_wait_ms: int = 1000

@@ -15,7 +15,12 @@ def overruled(instance: Instance, nodes: Mapping[str, str]) -> Instance:
     be drained from, and stays in service.
     """
     levels = tuple(
-        replace(level, servers=_overruled(level.servers, nodes), writers=_overruled(level.writers, nodes))
+        replace(
+            level,
+            servers=_overruled(level.servers, nodes),
+            writers=_overruled(level.writers, nodes),
+            pools=tuple(replace(pool, servers=_overruled(pool.servers, nodes)) for pool in level.pools),
+        )
         for level in instance.levels
     )
     return replace(instance, levels=levels)

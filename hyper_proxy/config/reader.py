@@ -84,9 +84,9 @@ class Reader:
             wanted = f"is written {header_of(section)}: a list of tables"
             self.notes.add(path, "HP105", f"{wanted}, not {type_name(elements)}")
             elements = [elements] if isinstance(elements, dict) else []
-        elif not elements:
+        elif not elements and SECTIONS[section].needed:
             self.notes.add(path[:-1], "HP107", f"there is no {header_of(section)}: {lower_help(section)}")
-        return [self.table(section, element, (*path, index)) for index, element in enumerate(elements)]
+        return [self.table(section, element, (*path, index), subject) for index, element in enumerate(elements)]
 
     def unknown(self, section: str, key: str, path: Path) -> None:
         """A key that nothing reads: at the wrong place, or misspelt."""

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 
 from hyper_proxy.config.ask import catalogue
 from hyper_proxy.config.build import BLANK_LISTEN, BLANK_SERVER
-from hyper_proxy.config.model import Config, Level, Listen, Server
-from hyper_proxy.config.notes import Notes, Path, show_path
+from hyper_proxy.config.model import MAIN, Config, Level, Listen, Server
+from hyper_proxy.config.notes import Notes, Path, show_path, suggest
+from hyper_proxy.config.policy_rules import policy_faults
+from hyper_proxy.config.routes import MAX_SHARDS, shard_count
 from hyper_proxy.config.settings import CACHES, KNOWING, NETWORK, PLACED, STORAGES
+from hyper_proxy.config.table_split import split_faults
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +50,13 @@ def _levels(config: Config) -> Iterator[tuple[Path, Level]]:
 
 
 def _servers(level: Level, path: Path) -> Iterator[tuple[Path, Server]]:
-    """The usable servers of this room, and writers; those of the other room are looked at when rooms are served."""
-    for key, servers in (("servers", level.servers), ("writers", level.writers)):
+    """The usable servers of this room, writers, and servers of other pools; those of the other room are looked at when
+    rooms are served."""
+    pools = [((*path, "pool", i, "servers"), pool.servers) for i, pool in enumerate(level.pools)]
+    for place, servers in ((*path, "servers"), level.servers), ((*path, "writers"), level.writers), *pools:
         for index, server in enumerate(servers):
             if server != BLANK_SERVER:
-                yield (*path, key, index), server
+                yield (*place, index), server
 
 
 def _listeners(config: Config) -> Iterator[tuple[Path, Listen]]:
@@ -111,7 +116,7 @@ def aliases_are_unique(config: Config, say: Say) -> None:
             first, other = named.setdefault(server.name, (at, server))
             # One that reads and writes stands in both lists, under its one name.
             both = first[4] != at[4] and other.address == server.address
-            if server.name and first != at and not both:
+            if server.name and first != at and not both and "pool" not in at:
                 say(at, f"the alias '{server.name}' is already that of {show_path(first)}")
 
 
@@ -144,8 +149,14 @@ def levels_fit(config: Config, say: Say) -> None:
             if at[-2] == "servers"
         ]
         for at, first, label in _repeats(labels):
-            if at[:4] != first[:4]:
+            if at[:-1] != first[:-1]:
                 say(at, f"'{label}' is also {show_path(first)}: give one of them an alias, statistics go by it")
+
+
+def policies_can_be_kept(config: Config, say: Say) -> None:
+    """HP218"""
+    for path, text in policy_faults(config, say.written):
+        say(path, text)
 
 
 def lushan_has_a_rule(config: Config, say: Say) -> None:
@@ -168,7 +179,37 @@ def keys_can_be_placed(config: Config, say: Say) -> None:
         if _placeable(level):
             fault = catalogue().placement_fault(level)
             if fault:
-                say((*path, "distribution"), fault)
+                say((*path, "route" if level.route else "distribution"), fault)
+
+
+def routes_lead_to_pools(config: Config, say: Say) -> None:
+    """HP214"""
+    for path, level in _levels(config):
+        for at, first, name in _repeats([((*path, "pool", i, "name"), pool.name) for i, pool in enumerate(level.pools)]):
+            say(at, f"'{name}' is already the name of {show_path(first[:-1])}")
+        known = {MAIN, *(pool.name for pool in level.pools)}
+        for i, pool in enumerate(level.pools):
+            if pool.name == MAIN:
+                say((*path, "pool", i, "name"), "'main' is the name of the level's own servers")
+        if level.route is None:
+            continue
+        for name in sorted(level.route.pools - known):
+            say((*path, "route"), f"there is no pool '{name}'{suggest(name, known)}")
+        if level.route.pools <= known:
+            shards = shard_count(level.route, level.pool_levels())
+            if shards > MAX_SHARDS:
+                say((*path, "route"), f"its pools make {shards} combinations of servers, more than {MAX_SHARDS}")
+
+
+def pools_are_used(config: Config, say: Say) -> None:
+    """HP406"""
+    for path, level in _levels(config):
+        used = level.route.pools if level.route else {MAIN}
+        for i, pool in enumerate(level.pools):
+            if pool.name not in used:
+                say((*path, "pool", i), f"no request goes to '{pool.name}': it is not in the route of the level")
+        if MAIN not in used:
+            say((*path, "servers"), "no request goes there: the pool 'main' is not in the route of the level")
 
 
 def users_have_passwords(config: Config, say: Say) -> None:
@@ -225,6 +266,13 @@ def columns_are_fixed_or_kept(config: Config, say: Say) -> None:
         for column, _ in level.where:
             if column.lower() in used:
                 say((*path, "where", column), f"the column is also the one of table.{used[column.lower()]}")
+
+
+def tables_can_be_told_apart(config: Config, say: Say) -> None:
+    """HP222"""
+    for path, level in _levels(config):
+        for fault in split_faults(level) if level.servers else ():
+            say((*path, "table"), fault)
 
 
 def pauses_grow(config: Config, say: Say) -> None:
@@ -304,13 +352,17 @@ def items_are_whole(config: Config, say: Say) -> None:
     }
     for i, instance in enumerate(config.instances):
         for j, level in enumerate(instance.levels):
-            if level.table is None or not level.table.name:
-                continue
             asked = [key for key in refused if instance.protocol == "memcache" or key == "expires"]
-            lacking = [key for key in asked if not getattr(level.table, key)]
-            if lacking:
-                texts = "; ".join(f"without {key}, {refused[key]}" for key in lacking)
-                say(("instance", i, "level", j, "table"), texts)
+            path: Path = ("instance", i, "level", j)
+            if level.table is not None and level.table.name:
+                lacking = [key for key in asked if not getattr(level.table, key)]
+                if lacking:
+                    say((*path, "table"), "; ".join(f"without {key}, {refused[key]}" for key in lacking))
+            elif level.storage == "redis" and not instance.forwards and j == len(instance.levels) - 1:
+                lacking = [key for key in asked if key != "expires"]
+                if lacking:
+                    texts = "; ".join(f"redis has no {key}: {refused[key]}" for key in lacking)
+                    say((*path, "storage"), texts)
 
 
 def servers_are_different(config: Config, say: Say) -> None:
@@ -326,7 +378,9 @@ def servers_are_different(config: Config, say: Say) -> None:
 
 def _placeable(level: Level) -> bool:
     """Is there enough of the level to place keys with?"""
-    return level.storage in PLACED and bool(level.servers) and BLANK_SERVER not in level.servers
+    known = {MAIN, *(pool.name for pool in level.pools)}
+    found = level.storage in PLACED and bool(level.servers) and BLANK_SERVER not in level.all_servers
+    return found and all(pool.servers for pool in level.pools) and (level.route is None or level.route.pools <= known)
 
 
 RULES: dict[str, Callable[[Config, Say], None]] = {
@@ -342,6 +396,9 @@ RULES: dict[str, Callable[[Config, Say], None]] = {
     "HP211": writers_match_servers,
     "HP212": columns_are_fixed_or_kept,
     "HP213": levels_fit,
+    "HP214": routes_lead_to_pools,
+    "HP218": policies_can_be_kept,
+    "HP222": tables_can_be_told_apart,
     "HP301": pauses_grow,
     "HP302": keys_fit_the_protocol,
     "HP303": reading_may_outlast_connecting,
@@ -351,6 +408,7 @@ RULES: dict[str, Callable[[Config, Say], None]] = {
     "HP403": admin_is_private,
     "HP404": servers_are_different,
     "HP405": items_are_whole,
+    "HP406": pools_are_used,
 }
 
 

@@ -31,6 +31,7 @@ from hyper_proxy.config.checks import (
 from hyper_proxy.config.lushan_rule import LushanRule
 from hyper_proxy.config.model import GIB, KIB, MIB
 from hyper_proxy.config.plugin_files import PluginList
+from hyper_proxy.config.routes import RouteRule
 from hyper_proxy.config.table_rule import TableRule, WhereRule
 
 HOUR_MS = 3_600_000
@@ -38,12 +39,15 @@ DAY_S = 86_400
 
 # The lists are those that plug-ins add their names to (hyper_proxy/plugin.py).
 PROTOCOLS = ["redis", "memcache", "http"]
-STORAGES = {"redis": ["redis", "sqlite", "mysql"], "memcache": ["memcache", "lushan", "sqlite", "mysql"],
-            "http": ["sqlite", "mysql"]}  # fmt: skip
+STORAGES = {
+    "redis": ["redis", "memcache", "sqlite", "mysql"],
+    "memcache": ["memcache", "lushan", "redis", "sqlite", "mysql"],
+    "http": ["redis", "memcache", "sqlite", "mysql"],
+}
 """The storages that can serve each protocol."""
 CACHES = ("redis", "memcache", "lushan")
 """The storages that can stand above another level."""
-KNOWING = ["sqlite", "mysql"]
+KNOWING = ["redis", "memcache", "sqlite", "mysql"]
 """The storages that can be the last of several levels: what they say is so."""
 NETWORK = ("redis", "memcache", "lushan", "mysql")
 """Storages that are servers at addresses; sqlite is a file."""
@@ -82,12 +86,14 @@ class ByProtocol:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A table of the file, in the section `parent`; `many` says that it is written [[section]], once or more."""
+    """A table of the file, in the section `parent`; `many` says that it is written [[section]], once or more, or not
+    at all where it is not `needed`."""
 
     parent: str
     key: str
     help: str
     many: bool = False
+    needed: bool = True
 
 
 SECTIONS: dict[str, Section] = {
@@ -98,6 +104,9 @@ SECTIONS: dict[str, Section] = {
     "limits": Section("instance", "limits", "What one client of the instance may ask for."),
     "write_back": Section("instance", "write_back", "How what a lower level found is kept in the levels above it."),
     "level": Section("instance", "level", "The storage, and how keys are spread over its servers.", many=True),
+    "pool": Section(
+        "level", "pool", "Further servers that the level's route may send requests to.", many=True, needed=False
+    ),
     "timeout": Section("level", "timeout", "Deadlines towards one server, each counted apart."),
     "backoff": Section("level", "backoff", "The pause before a lost server is dialled again: doubled, with jitter."),
 }
@@ -135,8 +144,10 @@ _WRITERS = Strings(str, '"host:port[ alias]" or "unix:/path[ alias]"', empty=Tru
 _DATABASE = Text(r"[A-Za-z0-9_$-]{0,64}", "a name of at most 64 letters, digits, '_', '$' and '-', or ''")
 _HASH = Known(hash_fault, 'string: a name of docs/hashing.md, or "" for the default of the distribution')
 _DISTRIBUTION = Known(distribution_fault, "string: a name of docs/hashing.md")
+_ANY_DISTRIBUTION = Known(distribution_fault, 'string: a name of docs/hashing.md, or ""', empty=True)
 _ON = ("redis",)
 _LOGIN = ("redis", "mysql")
+_COPIES = ("redis", "memcache")
 
 
 def _names(*names: str, later: tuple[str, ...] = ()) -> Choice:
@@ -286,6 +297,25 @@ SETTINGS: tuple[Setting, ...] = (
             only=NETWORK),
     Setting("level", "lushan_db", LushanRule(), None,
             "the rule by which the database of a key is found; a lushan level must have one", only=("lushan",)),
+    Setting("level", "on_miss", _names("next", "fail"), "next",
+            "what a key that this level does not have means: the next one is asked, or the client has a miss",
+            only=CACHES),
+    Setting("level", "on_error", _names("next", "fail"), "next",
+            "what happens when a server of this level does not answer: the next level is asked, or the client is told",
+            only=CACHES),
+    Setting("level", "write", _names("invalidate", "through", "around", "behind"), "invalidate",
+            "what a write does to this level above another: its copy goes; it gets the new value; nothing; or it gets "
+            "the new value and the levels below get it later", only=_COPIES),
+    Setting("level", "read_only", Switch(), False,
+            "this level is filled by others: nothing is added, marked or emptied there. A lushan level always is so",
+            only=_COPIES),
+    Setting("level", "optional", Switch(), False,
+            "this level is passed by when it has not answered within deadline_ms", only=CACHES),
+    Setting("level", "deadline_ms", _MS, 20,
+            "how long an optional level is waited for, connecting included", only=CACHES),
+    Setting("level", "max_behind_bytes", Size(64 * KIB, 64 * GIB), "16MB",
+            'keys and values that wait for the level below, where write is "behind"; further writes wait for it',
+            only=_COPIES),
     Setting("level", "writers", _WRITERS, [],
             "the servers that take the writes, one for each of `servers`, by position, which then only read; empty: "
             "servers take both", only=SQL),
@@ -296,6 +326,18 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("level", "where", WhereRule(), {},
             "columns that have this value in every row that is read and written; other rows are left alone",
             only=SQL),
+    Setting("level", "route", RouteRule(), None,
+            "which of the pools, and of the servers above, a request goes to; without it, to the servers above",
+            only=PIPELINED),
+
+    Setting("pool", "name", _NAME, REQUIRED,
+            "the name in the route; the level's own servers are the pool main", only=PIPELINED),
+    Setting("pool", "servers", _SERVERS, REQUIRED,
+            "its servers; their order is part of where keys live", only=PIPELINED),
+    Setting("pool", "distribution", _ANY_DISTRIBUTION, "",
+            "how a hash chooses a server; empty: as in the level, with its hash", only=PIPELINED),
+    Setting("pool", "hash", _HASH, "",
+            "the hash function of keys, where the pool has a distribution of its own", only=PIPELINED),
 
     Setting("timeout", "connect_ms", _MS, 50,
             "to open a connection; to log in then has read_ms", only=NETWORK),

@@ -11,19 +11,29 @@ plain word: what would have to be escaped is refused.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
-from hyper_proxy.config.checks import Bad, Place, wrong_type
-from hyper_proxy.config.model import Table
+from hyper_proxy.config.checks import Bad, Integer, Place, wrong_type
+from hyper_proxy.config.model import IdDate, Table
 from hyper_proxy.config.notes import suggest
+from hyper_proxy.config.table_split import PLACEHOLDER
 
 INT64_MAX = 2**63 - 1
+MOST = 4096  # databases, and tables of one
 
 _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,63}|[0-9][A-Za-z0-9_$]{0,62}[A-Za-z_$]")
 _WORDS = "a name of at most 64 letters, digits, '_' and '$', and not only digits"
-_KEYS = tuple(field.name for field in fields(Table) if field.name not in ("schema", "fields"))
+_PATTERN = f"{_WORDS}; {{db:02}}, {{table:02}}, {{slot:02}}, {{yyyy}}, {{yy}}, {{mm}} and {{dd}} stand for numbers"
 _NEEDED = ("name", "key", "value")
+_COLUMNS = ("key", "flags", "expires", "version", "id")
+_NUMBERS = {"databases": Integer(1, MOST), "tables": Integer(1, MOST)}
+_KEYS = ("name", *_COLUMNS, "value", *_NUMBERS, "date")
+_DATE = {
+    "shift": Integer(0, 62), "epoch": Integer(-INT64_MAX, INT64_MAX), "per_second": Integer(1, 10**9),
+    "utc_offset_h": Integer(-14, 14),
+}  # fmt: skip
 _NOTHING = Table("", "", "")
 
 
@@ -32,40 +42,82 @@ class TableRule:
     """A table of toml with the names of a table of SQL and of its columns."""
 
     accepts: str = (
-        '{ name = "table" or "database.table", key = "column", value = "column" or a list of columns }, and the '
-        "columns flags, expires, version and id where the table has them"
+        '{ name = "table" or "database.table", key = "column", value = "column" or a list of columns }, the columns '
+        "flags, expires, version and id where the table has them, and where there are many tables, databases, tables "
+        "and date = { shift, epoch, per_second, utc_offset_h }"
     )
 
     def read(self, value: object, place: Place) -> Table:
         if not isinstance(value, dict):
             raise wrong_type(value, "a table")
-        for key in value:
-            if key not in _KEYS:
-                place.bad(Bad("HP104", f"unknown key in this table{suggest(key, _KEYS)}"), key)
+        _know(value, _KEYS, place)
         missing = [key for key in _NEEDED if key not in value]
         if missing:
             place.bad(Bad("HP107", f"{' and '.join(missing)} missing: the table must have {', '.join(_NEEDED)}"))
             return _NOTHING  # so that the level is not said to lack a table
-        schema, dot, name = str(value["name"]).rpartition(".")
-        names: dict[str, Any] = {**value, "name": name if isinstance(value["name"], str) else value["name"]}
-        if dot:
-            names["schema"] = schema
-        listed = names.pop("value") if isinstance(names["value"], list) else None
-        read = {key: _name(text, key, place) for key, text in names.items() if key in (*_KEYS, "schema")}
-        inside = () if listed is None else tuple(_name(text, "value", place, at) for at, text in enumerate(listed))
-        if inside != () or listed is None:
-            read.setdefault("value", "")
-        else:
+        schema, name = _read_name(value["name"], place)
+        columns = {key: _name(value[key], key, place) for key in _COLUMNS if key in value}
+        listed = value["value"] if isinstance(value["value"], list) else None
+        if listed == []:
             place.bad(Bad("HP106", "the list is empty: a value has at least one column"), "value")
-            return _NOTHING
-        # An integer key may be what the rows are walked by.
-        columns = [
-            text for key, text in read.items()
-            if key not in ("name", "schema") and text and not (key == "id" and text == read["key"])
-        ] + [text for text in inside if text]  # fmt: skip
-        for column in {column.lower() for column in columns if [c.lower() for c in columns].count(column.lower()) > 1}:
-            place.bad(Bad("HP106", f"the column '{column}' is named for more than one purpose"))
-        return Table(**read, fields=inside)
+        inside = tuple(_name(text, "value", place, at) for at, text in enumerate(listed or ()))
+        columns["value"] = "" if listed is not None else _name(value["value"], "value", place)
+        _name_once(columns, inside, place)
+        numbers = {key: _part(value, key, kind, place, 1) for key, kind in _NUMBERS.items() if key in value}
+        below = Place((*place.path, "date"), place.folder, place.notes)
+        day = _read_date(value["date"], below) if "date" in value else None
+        databases, tables = numbers.get("databases", 0), numbers.get("tables", 1)
+        whole = {"name": name, "schema": schema, **columns}
+        return Table(**whole, fields=inside, databases=databases, tables=tables, date=day)
+
+
+def _read_name(value: object, place: Place) -> tuple[str, str]:
+    """Database and table; a name that is none is noted, and "" then."""
+    if not isinstance(value, str):
+        return "", _name(value, "name", place)
+    schema, dot, name = value.rpartition(".")
+    parts = [schema, name] if dot else [name]
+    for part in parts:
+        if not _NAME.fullmatch(PLACEHOLDER.sub(lambda found: "0" * int(found[2] or 1), part)):
+            place.bad(Bad("HP106", f"{part!r} is not {_PATTERN}"), "name")
+            return "", ""
+    return schema, name
+
+
+def _read_date(value: object, place: Place) -> IdDate:
+    if not isinstance(value, dict):
+        place.bad(wrong_type(value, "a table"))
+        return IdDate(0, 0)
+    _know(value, tuple(_DATE), place)
+    missing = [key for key in ("shift", "epoch") if key not in value]
+    if missing:
+        text = f"{' and '.join(missing)} missing: ((number >> shift) + epoch) / per_second is unix time"
+        place.bad(Bad("HP107", text))
+        return IdDate(0, 0)
+    return IdDate(**{key: _part(value, key, kind, place, 1) for key, kind in _DATE.items() if key in value})
+
+
+def _know(value: dict[str, Any], keys: tuple[str, ...], place: Place) -> None:
+    for key in value:
+        if key not in keys:
+            place.bad(Bad("HP104", f"unknown key in this table{suggest(key, keys)}"), key)
+
+
+def _part(value: dict[str, Any], key: str, kind: Integer, place: Place, instead: int) -> int:
+    """One number; what is wrong with it is noted, and `instead` keeps the reading going."""
+    try:
+        return kind.read(value[key], place)
+    except Bad as bad:
+        place.bad(bad, key)
+        return instead
+
+
+def _name_once(columns: dict[str, str], inside: tuple[str, ...], place: Place) -> None:
+    # An integer key may be what the rows are walked by.
+    used = [text for key, text in columns.items() if text and not (key == "id" and text == columns["key"])]
+    counts = Counter(text.lower() for text in (*used, *inside) if text)
+    for column in [column for column, count in counts.items() if count > 1]:
+        place.bad(Bad("HP106", f"the column '{column}' is named for more than one purpose"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +133,11 @@ class WhereRule:
 
 
 def _name(text: object, key: str, place: Place, *index: int) -> str:
-    below = "name" if key == "schema" else key
     if not isinstance(text, str):
-        place.bad(wrong_type(text, "a string"), below, *index)
+        place.bad(wrong_type(text, "a string"), key, *index)
         return ""
     if not _NAME.fullmatch(text):
-        place.bad(Bad("HP106", f"{text!r} is not {_WORDS}"), below, *index)
+        place.bad(Bad("HP106", f"{text!r} is not {_WORDS}"), key, *index)
         return ""
     return text
 

@@ -110,6 +110,11 @@ class Node:
         self.out = server.out  # why it serves nobody: a state of OUT_OF_SERVICE, or ""
         self.retired: Retired = before.retired if before else Retired()
 
+    @property
+    def home(self) -> Node:
+        """Itself: see hyper_proxy/conn_pool/target.py."""
+        return self
+
     def lane(self, greeting: Greeting, index: int = 0) -> Lane:
         """The shared lane number `index` for this greeting; made when first asked for."""
         lane = self.shared.get((greeting, index))
@@ -119,6 +124,10 @@ class Node:
             if self.closed:  # for a request that began before; it ends as the others have
                 lane.close()
         return lane
+
+    def open_lane(self) -> Lane | None:
+        """A shared lane that is connected, if there is one."""
+        return next((lane for lane in self.shared.values() if lane.is_open), None)
 
     def private_lane(self, greeting: Greeting) -> Lane:
         """A lane of its own for one client."""

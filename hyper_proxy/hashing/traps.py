@@ -46,7 +46,7 @@ def few_bits(choice: Choice) -> Iterator[str]:
 
 def no_alias(choice: Choice) -> Iterator[str]:
     """A ring of addresses moves keys when a server gets another address."""
-    bare = [full_name(server) for server in choice.servers if not (server.name or server.file)]
+    bare = [full_name(server) for server in choice.servers if not server.name]
     if choice.row.names and bare and len(choice.servers) > 1:
         yield (
             f"distribution '{choice.distribution}' places keys by the names of servers, and {', '.join(bare)} "

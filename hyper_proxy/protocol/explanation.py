@@ -10,12 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hyper_proxy.common.errors import HyperProxyError
+from hyper_proxy.common.errors import ClientError, HyperProxyError
 from hyper_proxy.config.model import Instance, Level, Server
-from hyper_proxy.hashing import DISTRIBUTIONS, Placement, build
+from hyper_proxy.config.routes import spots
+from hyper_proxy.config.settings import PLACED
+from hyper_proxy.config.table_split import table_of
+from hyper_proxy.hashing import DISTRIBUTIONS, Placement
 from hyper_proxy.hashing.distributions.modula import Random
-
-TRANSLATED = ("sqlite", "mysql")
+from hyper_proxy.hashing.routes.build import build_level
 
 
 class BadQuestion(HyperProxyError):
@@ -28,6 +30,8 @@ class BadQuestion(HyperProxyError):
 class Place:
     """Where a level has a key. `shard` and `server` are None where chance decides.
 
+    route         what may become of a request for it, where a route leads to several servers; which table has it,
+                  where there are many; else ""
     distribution  None where keys are not distributed
     hashed        the part of the key that is hashed
     hash          the hash function, None where the distribution has one of its own, or none
@@ -40,6 +44,7 @@ class Place:
     storage: str
     shard: int | None
     server: Server | None
+    route: str
     distribution: str | None
     hashed: bytes
     hash: str | None
@@ -106,19 +111,16 @@ class Ground:
         self.instance = instance
         self.number = number or len(instance.levels)
         self.level: Level = instance.levels[self.number - 1]
-        self.servers = self.level.servers
         level = self.level
-        is_file = bool(self.servers[0].file)
-        self.placement: Placement | None = (
-            None if is_file else build(level.hash, level.distribution, level.hash_tag, level.servers)
-        )
+        self.spots = spots(level)
+        self.placement: Placement | None = build_level(level) if level.storage in PLACED else None
         self.distribution = level.distribution if self.placement else None
         default = DISTRIBUTIONS[level.distribution.partition("-")[0]].hash
         # A distribution without a default ignores what the configuration says.
         self.hash = (level.hash or default) if self.placement and default else None
         # Is a request answered from a key space of the proxy's own making, and not sent on?
-        self.is_translated = level.storage in TRANSLATED
-        self.by_chance = isinstance(self.placement, Random) and len(self.servers) > 1
+        self.is_translated = not instance.forwards
+        self.by_chance = isinstance(self.placement, Random) and len(self.spots) > 1
 
     @property
     def own_way(self) -> str:
@@ -132,8 +134,8 @@ class Ground:
     def _own_way(self) -> str:
         if self.placement is None:
             return f"no server is asked: the request becomes operations on the {self.level.storage} file"
-        table = f" on table {self.level.table.label}" if self.level.table else ""
-        return f"the request becomes statements{table} at the servers of its keys"
+        table = f"statements on table {self.level.table.label}" if self.level.table else ""
+        return f"the request becomes {table or f'commands of {self.level.storage}'} at the servers of its keys"
 
     def shard(self, key: bytes) -> int | None:
         """The shard of a key; None when it is drawn anew for every request."""
@@ -143,7 +145,7 @@ class Ground:
 
     def server(self, shard: int | None) -> Server | None:
         """The server of a shard."""
-        return None if shard is None else self.servers[shard]
+        return None if shard is None else self.spots[shard].server
 
     def place(self, key: bytes, *, sent: bytes, db: int | None = None) -> Place:
         """Where a key is, and what is sent for it."""
@@ -152,8 +154,17 @@ class Ground:
         if self.placement is not None:
             facts: dict[str, Any] = self.placement.explain(key)
             hashed, value = facts["hashed"], facts["hash"]
-        how = (self.distribution, hashed, self.hash, value)
+        route = "" if shard is None else self.spots[shard].route or self._table(shard, key)
+        how = (route, self.distribution, hashed, self.hash, value)
         return Place(self.number, self.level.storage, shard, self.server(shard), *how, db, sent)
+
+    def _table(self, shard: int, key: bytes) -> str:
+        """Which of many tables has the key."""
+        try:
+            table = table_of(self.level, shard, key)
+        except ClientError as error:
+            return str(error)
+        return f"table {table.label}" if table else ""
 
     def places(self, key: bytes, **facts: Any) -> tuple[Place, ...]:
         """The same for every level, from the first to this one; `facts` are of this one."""
@@ -166,7 +177,7 @@ class Ground:
 
     def to_all(self, words: Sequence[bytes]) -> tuple[Sent, ...]:
         """The same request to every server."""
-        return tuple(self.to(shard, words) for shard in range(len(self.servers)))
+        return tuple(Sent(shard, server, tuple(words)) for shard, server in enumerate(self.level.all_servers))
 
     def split(self, keys: Sequence[bytes]) -> dict[int | None, list[int]]:
         """The indexes of the keys by shard, in the order in which the shards are met."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from hyper_proxy.config.model import Level
 from hyper_proxy.conn_pool.lane import Lane
-from hyper_proxy.conn_pool.nodes import Nodes
+from hyper_proxy.conn_pool.pools import Pools
 from hyper_proxy.conn_pool.replies import ReplyError
+from hyper_proxy.conn_pool.target import Target
 from hyper_proxy.storage.memcache_replies import MemcacheParser
 
 MAX_KEY_BYTES = 250  # what memcached takes; with a longer key it would not read the value of a set
@@ -39,8 +40,8 @@ class MemcacheStorage:
 
     def __init__(self, instance: str, level: Level, previous: object = None) -> None:
         self.level = level
-        kept: Nodes | None = previous.nodes if isinstance(previous, MemcacheStorage) else None
-        self.nodes: Nodes = Nodes(instance, level, MemcacheParser, MemcacheGreeting(), kept)
+        kept: Pools | None = previous.nodes if isinstance(previous, MemcacheStorage) else None
+        self.nodes: Pools = Pools(instance, level, MemcacheParser, MemcacheGreeting(), kept)
         self._lanes: dict[int, list[Lane]] = {}
 
     def lanes(self, client: int) -> list[Lane]:
@@ -48,8 +49,12 @@ class MemcacheStorage:
         index = client % self.level.connections
         lanes = self._lanes.get(index)
         if lanes is None:
-            lanes = self._lanes[index] = [node.lane(MemcacheGreeting(), index) for node in self.nodes]
+            lanes = self._lanes[index] = self.lanes_of(self.nodes.targets, index)
         return lanes
+
+    def lanes_of(self, targets: Iterable[Target], client: int) -> list[Lane]:
+        """Those of some nodes: of all of them, or of the homes."""
+        return [target.lane(MemcacheGreeting(), client % self.level.connections) for target in targets]
 
     def release(self, successor: object) -> None:
         """Let go of the nodes that the successor has not taken over."""

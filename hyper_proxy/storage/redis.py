@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hyper_proxy.config.model import Level
 from hyper_proxy.conn_pool.lane import Lane
 from hyper_proxy.conn_pool.node import Greeting, Node
-from hyper_proxy.conn_pool.nodes import Nodes
+from hyper_proxy.conn_pool.pools import Pools
 from hyper_proxy.conn_pool.replies import ReplyError
+from hyper_proxy.conn_pool.target import Target
 from hyper_proxy.storage.resp import RespParser
 
 MAX_IDLE = 16  # borrowed lanes kept for the next borrower, per node and greeting
@@ -72,7 +73,7 @@ class RedisStorage:
     def __init__(self, instance: str, level: Level, previous: RedisStorage | None = None) -> None:
         self.level = level
         kept = previous.nodes if previous else None
-        self.nodes: Nodes = Nodes(instance, level, RespParser, self.greeting(0, 2), kept)
+        self.nodes: Pools = Pools(instance, level, RespParser, self.greeting(0, 2), kept)
         self._lanes: dict[tuple[int, int, int], list[Lane]] = {}
         self._idle: dict[tuple[Node, Greeting], list[Lane]] = {}
         self.released = False
@@ -86,13 +87,17 @@ class RedisStorage:
         key = (db, resp, client % self.level.connections)
         lanes = self._lanes.get(key)
         if lanes is None:
-            greeting = self.greeting(db, resp)
-            lanes = self._lanes[key] = [node.lane(greeting, key[2]) for node in self.nodes]
+            lanes = self._lanes[key] = self.lanes_of(self.nodes.targets, *key)
         return lanes
+
+    def lanes_of(self, targets: Iterable[Target], db: int, resp: int, client: int) -> list[Lane]:
+        """Those of some nodes: of all of them, or of the homes."""
+        greeting = self.greeting(db, resp)
+        return [target.lane(greeting, client % self.level.connections) for target in targets]
 
     def borrow(self, shard: int, db: int, resp: int, patient: bool = False) -> Lane:
         """A lane for one client alone: an idle one, or a new one."""
-        node = self.nodes[shard]
+        node = self.nodes.targets[shard].home
         greeting = self.greeting(db, resp)
         idle = self._idle.get((node, greeting), [])
         while idle:

@@ -32,6 +32,10 @@ LEVELS = f'{PLAIN}\n[[instance.level]]\nstorage = "sqlite"\nservers = ["keys.db"
 SERVERS = '"10.0.0.1:6379:1 a", "10.0.0.2:6379:1 b"'
 MEMCACHE_LEVEL = 'storage = "memcache"\ndistribution = "modula"'
 
+ROUTE = 'route = { prefix = { "a" = "main", "" = "spare" } }'
+POOL = '[[instance.level.pool]]\nname = "spare"\nservers = ["10.0.0.3:6379 c"]\n'
+POOLED = change(PLAIN, 'storage = "redis"', f'storage = "redis"\n{ROUTE}') + POOL
+
 CASES = (
     Case("HP103", PLAIN, "[[instance]]", "[[instance]", "[[instance]] # ]"),
     Case("HP104", PLAIN, 'name = "user"', 'nam = "user"\nname = "u"', '"name" = "user"', "nam ="),
@@ -44,7 +48,7 @@ CASES = (
     Case("HP201", FULL, 'name = "feed"', 'name = "user" # 2', 'name = "User"'),
     Case("HP202", FULL, "127.0.0.1:11312", "127.0.0.1:6380", "127.0.0.1:16380"),
     Case("HP203", PLAIN, ":1 b", ":1 a", ":1 A"),
-    Case("HP204", PLAIN, 'storage = "redis"', 'storage = "memcache"', 'storage = "redis" # memcache'),
+    Case("HP204", PLAIN, 'storage = "redis"', 'storage = "lushan"\nlushan_db = 1', 'storage = "memcache"', "storage ="),
     Case("HP205", FULL, MEMCACHE_LEVEL, f"db = 1\n{MEMCACHE_LEVEL}", MEMCACHE_LEVEL, "db = 1\n"),
     Case("HP206", FULL, ', lushan_db = { hash = "crc32a", count = 8 }', "", ", lushan_db = 0", "level = [{"),
     Case("HP207", PLAIN, "servers =", 'distribution = "ketama-x"\nservers =', 'distribution = "ketama"\nservers =',
@@ -55,6 +59,11 @@ CASES = (
     Case("HP211", FULL, '["10.0.0.8:3306 w"]', '["10.0.0.8:3306", "10.0.0.9:3306"]', "[]", "writers ="),
     Case("HP212", FULL, "where = { deleted = 0 }", "where = { uid = 0 }", "where = { uid_ = 0 }"),
     Case("HP213", LEVELS, 'storage = "redis"', 'storage = "mysql"', 'storage = "redis" # mysql'),
+    Case("HP218", LEVELS, 'storage = "redis"', 'storage = "redis"\non_miss = "fail"',
+         'storage = "redis"\nwrite = "through"\non_miss = "fail"', "on_miss"),
+    Case("HP214", POOLED, '"spare" }', '"sparse" }', '"spare"  }', "route ="),
+    Case("HP222", FULL, 'name = "user.profile"', 'name = "user.profile_{table}"', 'tables = 2, name = "user.profile_{table}"',
+         "table ="),
     Case("HP301", FULL, "backoff.max_ms = 1000", "backoff.max_ms = 9", "backoff.max_ms = 10"),
     Case("HP302", FULL, 'name = "page"', 'limits.max_key_bytes = 251\nname = "page"',
          'limits.max_key_bytes = 250\nname = "page"', "= 251"),
@@ -64,6 +73,7 @@ CASES = (
     Case("HP402", FULL, '"FLUSHALL"', '"FLUSHAL"', '"FLUSHDB"'),
     Case("HP403", FULL, "127.0.0.1:22122", "0.0.0.0:22122", "localhost:22122"),
     Case("HP404", PLAIN, "10.0.0.2:6379:1 b", "10.0.0.1:6379:1 b", "10.0.0.1:6380:1 b"),
+    Case("HP406", POOLED, '"spare" }', '"main" }', '"spare"  }', "[[instance.level.pool]]"),
     Case("HP405", FULL, ', expires = "until" }', " }", ', expires = "ends" }', "table ="),
 )  # fmt: skip
 
@@ -184,8 +194,8 @@ def test_levels_are_caches_above_one_that_knows() -> None:
     for old, new, says in (
         ('storage = "redis"\nservers = ["10.0.0.1:6379:1 a", "10.0.0.2:6379:1 b"]',
          'storage = "sqlite"\nservers = ["a.db"]', "sqlite cannot be a level above another; redis"),
-        ('storage = "sqlite"\nservers = ["keys.db"]', 'storage = "redis"\nservers = ["10.0.0.3:6379"]',
-         "redis cannot be the last of several levels; sqlite, mysql can"),
+        ('storage = "sqlite"\nservers = ["keys.db"]', 'storage = "lushan"\nservers = ["10.0.0.3:6379"]\nlushan_db = 1',
+         "lushan cannot be the last of several levels; redis, memcache, sqlite, mysql can"),
     ):  # fmt: skip
         (found,) = findings(change(LEVELS, old, new))
         assert found.code == "HP213" and says in found.message

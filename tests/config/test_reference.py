@@ -81,7 +81,7 @@ def test_the_defaults_that_the_sample_shows_are_the_defaults() -> None:
                 expected = _default(setting, protocol)
                 assert setting.kind.read(table[key], place) == setting.kind.read(expected, place), (section, key)
                 compared.add((section, key))
-    examples = {("level", key) for key in ("hash_tag", "lushan_db", "table", "where", "database")}
+    examples = {("level", key) for key in ("hash_tag", "lushan_db", "table", "where", "database", "route")}
     silent = {(row.section, row.key) for row in SETTINGS if row.default is not REQUIRED} - compared - examples
     assert silent == set(), "the sample does not show these defaults"
 
@@ -97,10 +97,10 @@ def test_the_model_has_a_field_for_every_setting_and_no_other(section: str) -> N
     tables = {row.key for row in SECTIONS.values() if row.parent == section}
     beside = {
         "proxy": {"path", "admin", "admin_token", "show_keys", "log", "instances"},
-        "level": {"peers"},
+        "level": {"peers", "pools"},
         "instance": {"levels"},
     }
-    assert fields == set(keys_of(section)) | (tables - {"level"}) | beside.get(section, set())
+    assert fields == set(keys_of(section)) | (tables - {"level", "pool"}) | beside.get(section, set())
 
 
 def test_defaults_of_the_model_are_those_of_the_table() -> None:

@@ -12,7 +12,6 @@ from hyper_proxy.protocol.memcache.numbers import read_signed32, read_unsigned32
 from hyper_proxy.storage.keyvalue import KeyValue
 from hyper_proxy.storage.memcache_replies import ERRORS
 from hyper_proxy.tenant import policy
-from hyper_proxy.tunnel.batch import Reducer
 
 if TYPE_CHECKING:
     from hyper_proxy.protocol.memcache.session import MemcacheSession
@@ -70,7 +69,7 @@ def show_stats(session: MemcacheSession, words: Sequence[bytes]) -> bool:
         session.answer(reducer.reduce([], session))
         return True
     session.batch.reduce_later(reducer)
-    for lane in session.lanes:
+    for lane in reducer.lanes:
         session.batch.send(lane, b" ".join([b"stats", *words]) + b"\r\n", session.framer.command.klass)
     return True
 
@@ -106,12 +105,13 @@ def cache_memlimit(session: MemcacheSession, words: Sequence[bytes]) -> bool:
 
 def _ask_all(session: MemcacheSession, request: bytes) -> bool:
     """Send it to every node; OK when all say so."""
+    lanes = session.lanes_of(session.snapshot.storage.nodes)
     if session.framer.noreply:
-        for lane in session.lanes:
+        for lane in lanes:
             session.send_unheard(lane, request)
         return True
-    session.batch.reduce_later(AllOk(len(session.lanes)))
-    for lane in session.lanes:
+    session.batch.reduce_later(AllOk(lanes))
+    for lane in lanes:
         session.batch.send(lane, request, session.framer.command.klass)
     return True
 
@@ -144,18 +144,15 @@ def forget(session: MemcacheSession) -> None:
 REFUSALS = (*ERRORS, b"MEMLIMIT_")
 
 
-class AllOk(Reducer):
+class AllOk(stats.OfNodes):
     """OK when every node has said so; else the first failure."""
 
-    def __init__(self, count: int) -> None:
-        self.count = count
-
     def reduce(self, replies: list[Any], session: MemcacheSession) -> bytes:
-        for shard, reply in enumerate(replies):
+        for lane, reply in zip(self.lanes, replies, strict=True):
             if not isinstance(reply, bytes):
                 return session.error_reply(reply)
             if reply != wording.OK:
-                return reply if reply.startswith(REFUSALS) else session.misfit(shard)
+                return reply if reply.startswith(REFUSALS) else session.misfit_of(lane)
         return wording.OK
 
 

@@ -249,7 +249,16 @@ class MemcacheSession(Session):
     @cython.ccall
     def misfit(self, shard: cython.Py_ssize_t) -> bytes:
         """The error for a node whose answer does not fit its question; nothing else that it says can be trusted."""
-        return self.error_reply(self.lanes[shard].distrust("its answer does not fit the request"))
+        return self.misfit_of(self.lanes[shard])
+
+    def misfit_of(self, lane: Lane) -> bytes:
+        """The same for the node of a lane."""
+        return self.error_reply(lane.distrust("its answer does not fit the request"))
+
+    def lanes_of(self, targets: Any) -> list[Lane]:
+        """The lanes of some of the storage's nodes, for this client."""
+        found: list[Lane] = self.snapshot.storage.lanes_of(targets, self.sequence)
+        return found
 
     # --- for the ways of treatment
 

@@ -20,6 +20,7 @@ from hyper_proxy.storage.memcache_replies import ERRORS
 from hyper_proxy.tunnel.batch import Reducer
 
 if TYPE_CHECKING:
+    from hyper_proxy.conn_pool.lane import Lane
     from hyper_proxy.protocol.memcache.session import MemcacheSession
 
 VERSION = f"1.6.18-hyper_proxy-{__version__}"
@@ -60,46 +61,54 @@ def refusal(words: Sequence[bytes]) -> bytes | None:
     return None if slab_class < SLAB_CLASSES else wording.BAD_SLAB
 
 
-def reducer(session: MemcacheSession, words: Sequence[bytes]) -> Reducer:
+def reducer(session: MemcacheSession, words: Sequence[bytes]) -> OfNodes:
     """What merges the nodes' answers to `stats` with these words; its count is 0 where the storage is no memcached."""
-    nodes = len(session.lanes) if session.treat is None else 0
+    lanes = session.lanes_of(session.snapshot.storage.nodes.homes) if session.treat is None else []
     if words and words[0] == b"cachedump":
-        return CacheDump(nodes, read_unsigned32(words[2]) or 0)
-    return Stats(nodes, words[0] if words else b"")
+        return CacheDump(lanes, read_unsigned32(words[2]) or 0)
+    return Stats(lanes, words[0] if words else b"")
 
 
-class CacheDump(Reducer):
+class OfNodes(Reducer):
+    """One reply out of those to one request on each of these lanes."""
+
+    def __init__(self, lanes: list[Lane]) -> None:
+        self.count = len(lanes)
+        self.lanes = lanes
+
+
+class CacheDump(OfNodes):
     """The ITEM lines of all nodes, at most `limit` of them; 0 is no limit."""
 
-    def __init__(self, nodes: int, limit: int) -> None:
-        self.count = nodes
+    def __init__(self, lanes: list[Lane], limit: int) -> None:
+        super().__init__(lanes)
         self.limit = limit
 
     def reduce(self, replies: list[Any], session: MemcacheSession) -> bytes:
         lines: list[bytes] = []
-        for shard, reply in enumerate(replies):
+        for lane, reply in zip(self.lanes, replies, strict=True):
             if not isinstance(reply, bytes):
                 return session.error_reply(reply)
             if not reply.endswith(wording.END):
-                return reply if reply.startswith(ERRORS) else session.misfit(shard)
+                return reply if reply.startswith(ERRORS) else session.misfit_of(lane)
             lines += reply[: -len(wording.END)].splitlines(keepends=True)
         return b"".join(lines[: self.limit or None]) + wording.END
 
 
-class Stats(Reducer):
+class Stats(OfNodes):
     """Adds the nodes' lines to the proxy's; a node that fails is counted in proxy_nodes_failed."""
 
-    def __init__(self, nodes: int, kind: bytes) -> None:
-        self.count = nodes
+    def __init__(self, lanes: list[Lane], kind: bytes) -> None:
+        super().__init__(lanes)
         self.kind = kind
 
     def reduce(self, replies: list[Any], session: MemcacheSession) -> bytes:
         nodes = []
-        for shard, reply in enumerate(replies):
+        for lane, reply in zip(self.lanes, replies, strict=True):
             if not isinstance(reply, bytes):
                 session.front.stats.error(reply.kind)
             elif not reply.endswith(wording.END):
-                session.misfit(shard)
+                session.misfit_of(lane)
             else:
                 nodes.append(read_lines(reply))
         lines = own_lines(session) if not self.kind else {}

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import cython
 
 from hyper_proxy.stats.classes import ADMIN as ADMIN
+from hyper_proxy.stats.classes import READ as READ
 
 # Treatments. The walk over a client's requests looks at this number first.
 SINGLE = 0  # one key at a fixed place: forwarded as it came to the shard of that key

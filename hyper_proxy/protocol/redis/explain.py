@@ -100,7 +100,7 @@ def same_shard(case: Case) -> Outcome:
     ground = case.ground
     if len(shards) > 1:
         raise wording.ErrorReply(wording.CROSS_SHARD)
-    if case.row.outside is not None and len(ground.servers) > 1 and case.row.outside(case.argv):
+    if case.row.outside is not None and len(ground.spots) > 1 and case.row.outside(case.argv):
         raise wording.ErrorReply(wording.OUTSIDE_KEYS)
     if not shards:
         return Outcome("it names no key, so the first server gets it", (ground.to(0, case.argv),))
@@ -138,7 +138,7 @@ def every_node(case: Case) -> Outcome:
 def scan_nodes(case: Case) -> Outcome:
     """The cursor says which server."""
     try:
-        place = scan.decode(case.argv[1], len(case.ground.servers))
+        place = scan.decode(case.argv[1], len(case.ground.spots))
     except scan.BadCursor:
         raise wording.ErrorReply(wording.BAD_CURSOR) from None
     words = [case.argv[0], b"%d" % place.cursor, *case.argv[2:]]

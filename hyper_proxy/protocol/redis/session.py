@@ -15,9 +15,10 @@ import cython
 from hyper_proxy.common.errors import ClientError, HyperProxyError
 from hyper_proxy.protocol.redis import asked, conversation, leveled, treat
 from hyper_proxy.protocol.redis.commands import COMMANDS
-from hyper_proxy.protocol.redis.encode import error, null
+from hyper_proxy.protocol.redis.encode import bulk, error, null
 from hyper_proxy.protocol.redis.fanout import SPLITS
 from hyper_proxy.protocol.redis.framing import Framer, join_words, split_line, words
+from hyper_proxy.storage.cache import NOTHING, SIGN
 from hyper_proxy.tunnel.levels import Levels
 
 if not cython.compiled:
@@ -117,6 +118,9 @@ class RedisSession(Session):
             if not isinstance(self.batch, Descent):
                 self.batch = Descent(self.client, self.complete)
             cython.cast(Descent, self.batch).nil = null(self.resp)
+            cython.cast(Descent, self.batch).nothing = bulk(NOTHING)
+            cython.cast(Descent, self.batch).lacking = null(self.resp) if top.level.on_miss == "next" else SIGN
+            cython.cast(Descent, self.batch).deadline_s = top.deadline_s
         self.special = (
             not (storage.forwards or self.leveled)
             or not self.authenticated
@@ -300,7 +304,16 @@ class RedisSession(Session):
 
     def misfit(self, shard: int) -> bytes:
         """The error for a node whose reply has not the shape that the request asks for."""
-        return self.error_reply(self.lanes[shard].distrust("its answer does not fit the request"))
+        return self.misfit_of(self.lanes[shard])
+
+    def misfit_of(self, lane: Lane) -> bytes:
+        """The same for the node of a lane."""
+        return self.error_reply(lane.distrust("its answer does not fit the request"))
+
+    def lanes_of(self, targets: Any) -> list[Lane]:
+        """The lanes of some of the storage's nodes, for this client."""
+        found: list[Lane] = self.storage.lanes_of(targets, self.db, self.resp, self.sequence)
+        return found
 
     def split_request(self, command: Command, raw: bytes) -> bool:
         """`split` for a request that came the long way."""

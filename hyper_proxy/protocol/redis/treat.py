@@ -25,6 +25,7 @@ from hyper_proxy.protocol.redis import (
 )
 from hyper_proxy.protocol.redis.framing import join_words
 from hyper_proxy.protocol.redis.local import LOCAL
+from hyper_proxy.protocol.redis.partly import elements
 from hyper_proxy.protocol.redis.subscriber import Subscriber
 from hyper_proxy.storage.keyvalue import Partial
 from hyper_proxy.tenant import policy
@@ -178,8 +179,10 @@ def every_node(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
         raw = _shortened(session, argv)
     elif row.name == b"flushall" and session.storage.level.db:
         raise wording.ErrorReply(b"ERR FLUSHALL would also empty databases that are not this instance's; use FLUSHDB")
-    session.batch.reduce_later(EveryNode(row.reduce, len(session.lanes)))
-    for lane in session.lanes:
+    nodes = session.storage.nodes
+    lanes = session.lanes_of(nodes.homes if row.klass == command.READ else nodes)
+    session.batch.reduce_later(EveryNode(row.reduce, len(lanes)))
+    for lane in lanes:
         session.batch.send(lane, raw, row.klass)
     return True
 
@@ -200,17 +203,18 @@ def scan_nodes(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
     if not session.storage.forwards:
         return translated(session, row, raw, argv)
 
-    asked = 0
+    lanes = session.lanes_of(session.storage.nodes.homes)
+    asked = lanes[0]
 
-    def call(shard: int, words: list[bytes]) -> bytes:
+    def call(home: int, words: list[bytes]) -> bytes:
         nonlocal asked
-        asked = shard
-        return session.batch.ask(session.lanes[shard], join_words(words), row.klass)
+        asked = lanes[home]
+        return session.batch.ask(asked, join_words(words), row.klass)
 
     try:
-        reply = scan.run(argv, len(session.lanes), call)
+        reply = scan.run(argv, len(lanes), call)
     except ValueError:
-        reply = session.misfit(asked)
+        reply = session.misfit_of(asked)
     session.tally(row.klass)
     session.batch.add(reply)
     return True
@@ -287,21 +291,9 @@ def translated(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
 
 def _partly(session: RedisSession, row: Command, keys: list[bytes], partial: Partial) -> bytes:
     """Some servers failed: MGET follows the instance's policy, everything else is an error."""
-    on_partial = session.instance.on_partial
-    # Levels above may have asked for other keys than the client.
-    if row.name != b"mget" or on_partial == "error" or not partial.found.keys() >= set(keys):
+    if row.name != b"mget" or session.instance.on_partial == "error":
         return session.error_reply(partial)
-    told: dict[BackendError, bytes] = {}
-    replies = []
-    for key in keys:
-        item = partial.found[key]
-        if isinstance(item, BackendError):
-            if item not in told:
-                told[item] = session.error_reply(item)
-            replies.append(told[item] if on_partial == "element" else session.nil())
-        else:
-            replies.append(encode.bulk(item.value) if item else session.nil())
-    return encode.array(replies)
+    return elements(keys, partial, session)
 
 
 TREATMENTS: dict[int, Treatment] = {

@@ -1,0 +1,175 @@
+"""Reading `route`: a tree that says which of a level's pools a request goes to.
+
+    route = "cold"                                          a pool by its name; "main" is the level's own `servers`
+    route = { prefix = { "user:" = "users", "" = "main" } }
+    route = { failover = ["main", { prefix = { "" = "cold" } }], rate = 50 }
+
+A kind of route is one row of ROUTES here. One whose children each hold a part of the keys (a SUM) has a placement in
+hyper_proxy/hashing/routes; one whose children all have a place for every key (a PRODUCT) stands in the place of their
+servers, in hyper_proxy/conn_pool/routes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import product
+from math import prod
+from typing import Any
+
+from hyper_proxy.config.checks import Bad, Integer, Kind, Place, wrong_type
+from hyper_proxy.config.model import MAIN, Level, Route, Server
+from hyper_proxy.config.notes import suggest
+from hyper_proxy.config.table_split import placed, server_at
+
+MAX_DEPTH = 8
+MAX_SHARDS = 16384
+"""A product has a shard for each combination of its children's; every client keeps a list of that length."""
+
+
+class Shape(Enum):
+    """How the children of a route are written."""
+
+    MAPPING = "a table of names and routes"
+    LIST = "a list of two or more routes"
+    PAIR = "a route, with the one that is served in `of`"
+
+
+class Join(Enum):
+    """What the children are to each other."""
+
+    SUM = "each key belongs to one child"
+    PRODUCT = "each key has a place in every child"
+
+
+@dataclass(frozen=True, slots=True)
+class RouteRow:
+    """A kind of route. names: the only ones a MAPPING may use, () for any text; options: kind and default by key."""
+
+    shape: Shape
+    join: Join
+    help: str
+    names: tuple[str, ...] = ()
+    options: Mapping[str, tuple[Kind, object]] = field(default_factory=dict)
+
+
+ROUTES: dict[str, RouteRow] = {
+    "prefix": RouteRow(
+        Shape.MAPPING, Join.SUM, "by the longest prefix that the key begins with; \"\" takes all other keys"
+    ),
+    "failover": RouteRow(
+        Shape.LIST, Join.PRODUCT,
+        "the first; where it fails, the next: reads and writes that may be repeated, and whatever was not sent",
+        options={"rate": (Integer(0, 1_000_000), 0)},
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RouteRule:
+    """A pool's name or a table of toml."""
+
+    accepts: str = 'the name of a pool, or a table with one of the routes of docs/routes.md'
+
+    def read(self, value: object, place: Place) -> Route:
+        return _read(value, place, ())
+
+
+def _read(value: object, place: Place, at: tuple[str | int, ...]) -> Route:
+    if len(at) > 2 * MAX_DEPTH:
+        raise Bad("HP106", f"routes stand in each other more than {MAX_DEPTH} deep")
+    if isinstance(value, str):
+        return Route("pool", pool=value)
+    if not isinstance(value, dict):
+        place.bad(wrong_type(value, "the name of a pool, or a table that is a route,"), *at)
+        return Route("pool", pool=MAIN)
+    kinds = [key for key in value if key in ROUTES]
+    if len(kinds) != 1:
+        wanted = f"one of {', '.join(ROUTES)}"
+        said = f"{' and '.join(kinds)} stand side by side" if kinds else "none of them stands here"
+        place.bad(Bad("HP106", f"a route has {wanted}; {said}"), *at)
+        return Route("pool", pool=MAIN)
+    kind = kinds[0]
+    row = ROUTES[kind]
+    allowed = [kind, *row.options, *(("of",) if row.shape is Shape.PAIR else ())]
+    for key in value:
+        if key not in allowed:
+            place.bad(Bad("HP104", f"unknown key in a {kind} route{suggest(key, allowed)}"), *at, key)
+    names, children = _children(kind, row, value, place, at)
+    options = tuple((key, _option(key, row, value, place, at)) for key in row.options)
+    return Route(kind, tuple(children), names=tuple(names), options=options)
+
+
+def _children(
+    kind: str, row: RouteRow, value: dict[str, Any], place: Place, at: tuple[str | int, ...]
+) -> tuple[list[str], list[Route]]:
+    """The names of the children, where they have some, and the children."""
+    inner = value[kind]
+    if row.shape is Shape.PAIR:
+        if "of" not in value:
+            place.bad(Bad("HP107", f"of is missing: the route that a {kind} route serves"), *at)
+            return [], [Route("pool", pool=MAIN)] * 2
+        return [], [_read(value["of"], place, (*at, "of")), _read(inner, place, (*at, kind))]
+    if row.shape is Shape.LIST:
+        if not isinstance(inner, list) or len(inner) < 2:
+            place.bad(Bad("HP105", f"{kind} is {row.shape.value}"), *at, kind)
+            return [], [Route("pool", pool=MAIN)] * 2
+        return [], [_read(child, place, (*at, kind, index)) for index, child in enumerate(inner)]
+    if not isinstance(inner, dict) or not inner:
+        place.bad(Bad("HP105", f"{kind} is {row.shape.value}"), *at, kind)
+        return [""], [Route("pool", pool=MAIN)]
+    for name in inner:
+        if row.names and name not in row.names:
+            place.bad(Bad("HP104", f"'{name}' is none of {', '.join(row.names)}{suggest(name, row.names)}"), *at, kind)
+    return list(inner), [_read(child, place, (*at, kind, name)) for name, child in inner.items()]
+
+
+def _option(key: str, row: RouteRow, value: dict[str, Any], place: Place, at: tuple[str | int, ...]) -> object:
+    kind, default = row.options[key]
+    if key not in value:
+        return default
+    try:
+        return kind.read(value[key], place)
+    except Bad as bad:
+        place.bad(bad, *at, key)
+        return default
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """What stands at one shard of a level: `server` is asked first; `route` says what may become of that, in words."""
+
+    server: Server
+    route: str = ""
+
+
+def spots(level: Level) -> list[Spot]:
+    """The spots of a level by shard. The one place that says how shards of routes are numbered: those of a SUM one
+    child after the other; those of a PRODUCT with the last child's running fastest."""
+    return list(_spots(level.route or Route("pool", pool=MAIN), level.pool_levels()))
+
+
+def _spots(route: Route, levels: Mapping[str, Level]) -> Iterator[Spot]:
+    if route.kind == "pool":
+        level = levels[route.pool]
+        yield from (Spot(level.servers[server_at(level, shard)]) for shard in range(len(placed(level))))
+    elif ROUTES[route.kind].join is Join.SUM:
+        for child in route.children:
+            yield from _spots(child, levels)
+    else:
+        for combined in product(*(list(_spots(child, levels)) for child in route.children)):
+            others = ", ".join(_said(spot) for spot in combined)
+            yield Spot(combined[0].server, f"{route.kind} of {others}")
+
+
+def _said(spot: Spot) -> str:
+    return f"({spot.route})" if spot.route else spot.server.label
+
+
+def shard_count(route: Route, levels: Mapping[str, Level]) -> int:
+    """How many shards a route has."""
+    if route.kind == "pool":
+        return len(placed(levels[route.pool]))
+    counts = [shard_count(child, levels) for child in route.children]
+    return sum(counts) if ROUTES[route.kind].join is Join.SUM else prod(counts)

@@ -1,0 +1,16 @@
+from hyper_proxy.common.gather cimport Gather
+from hyper_proxy.conn_pool.flights cimport Flights
+from hyper_proxy.conn_pool.lane cimport Lane
+
+
+cdef class RouteLane(Lane):
+    cdef readonly list lanes
+
+
+cdef class Leg(Gather):
+    cdef readonly object raw
+    cdef readonly Py_ssize_t klass
+    cdef Gather gather
+    cdef readonly Py_ssize_t position
+    cpdef answer(self, bytes reply)
+    cpdef give_up(self, object error)

@@ -1,0 +1,106 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""What all routes have in common: a RouteLane for each kind of connection, and a Leg for each request under way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import cython
+
+from hyper_proxy.config.model import Route
+
+if not cython.compiled:
+    from hyper_proxy.common.gather import Gather
+    from hyper_proxy.conn_pool.flights import Flights
+    from hyper_proxy.conn_pool.lane import Lane
+
+if TYPE_CHECKING:
+    from hyper_proxy.common.errors import BackendError
+    from hyper_proxy.conn_pool.node import Greeting, Node
+    from hyper_proxy.conn_pool.target import Target
+
+
+@cython.cclass
+class RouteLane(Lane):
+    """A lane without a connection: `submit` hands the request to some of `lanes`, those of the children.
+
+    It is counted where it is sent, so not here.
+    """
+
+    def __init__(self, lanes: Sequence[Lane], node: Node, route: Route) -> None:  # not Lane's: nothing to connect
+        self.lanes = list(lanes)
+        self.node = node
+        self.private = False
+        self.dead = None
+        self.leaving = False
+        self.flights = Flights(node.latency)
+
+    @cython.ccall
+    def is_full(self) -> cython.bint:
+        """Must a request wait? Only the first child makes clients wait; the others may refuse."""
+        lane: Lane = self.lanes[0]
+        return lane.is_full()
+
+    def wait_for_room(self) -> BackendError | None:
+        lane: Lane = self.lanes[0]
+        return lane.wait_for_room()
+
+    def distrust(self, detail: str) -> BackendError:
+        """Nobody knows any more which child has given the answer that did not fit: none is trusted."""
+        return [lane.distrust(detail) for lane in self.lanes][0]
+
+
+@cython.cclass
+class Leg(Gather):
+    """A request under way, in the place of whoever waits for it: `answer` and `give_up` tell that one the outcome.
+
+    gather is None where nobody waits.
+    """
+
+    def __init__(self, raw: bytes | bytearray, klass: int, gather: Gather | None, position: int) -> None:
+        # Not Gather's: no greenlet waits here.
+        self.raw = raw
+        self.klass = klass
+        self.gather = gather
+        self.position = position
+
+    @cython.ccall
+    def answer(self, reply: bytes) -> None:
+        """This is the reply."""
+        if self.gather is not None:
+            self.gather.deliver(self.position, reply)
+
+    @cython.ccall
+    def give_up(self, error: BackendError) -> None:
+        """There is no reply."""
+        if self.gather is not None:
+            self.gather.fail(self.position, error)
+
+
+class RouteTarget:
+    """In the place of a node. children: nodes or routes; make: what hands requests on, RouteLane."""
+
+    def __init__(self, route: Route, children: Sequence[Target], make: Callable[..., RouteLane]) -> None:
+        self.route = route
+        self.children = list(children)
+        self.make = make
+        self.made: dict[tuple[Greeting, int], RouteLane] = {}
+
+    @property
+    def home(self) -> Node:
+        """The server to which a client's own connection goes (transactions, blocking commands)."""
+        return self.children[0].home
+
+    def open_lane(self) -> RouteLane | None:
+        """One whose first child is connected."""
+        open = self.home.open_lane()
+        return self.lane(open.greeting) if open else None
+
+    def lane(self, greeting: Greeting, index: int = 0) -> RouteLane:
+        """The lane for this greeting."""
+        lane = self.made.get((greeting, index))
+        if lane is None:
+            lanes = [child.lane(greeting, index) for child in self.children]
+            lane = self.made[greeting, index] = self.make(lanes, self.home, self.route)
+        return lane

@@ -1,0 +1,34 @@
+"""From a level of the configuration to its placement: of its servers, or of all pools that its route leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from hyper_proxy.config.model import Level, Route
+from hyper_proxy.config.table_split import placed
+from hyper_proxy.hashing.build import build
+from hyper_proxy.hashing.placement import Placement
+from hyper_proxy.hashing.routes.join import Product
+from hyper_proxy.hashing.routes.prefix import ByPrefix
+
+# By kind of route, of those whose children are the parts of a sum; all others are products.
+SUMS: dict[str, Callable[[Route, Sequence[Placement]], Placement]] = {
+    "prefix": ByPrefix,
+}
+
+
+def build_level(level: Level) -> Placement:
+    """The placement of a level. Raises HashingError."""
+    levels = level.pool_levels()
+    return _build(level.route, levels) if level.route else _of_servers(level)
+
+
+def _build(route: Route, levels: Mapping[str, Level]) -> Placement:
+    if route.kind == "pool":
+        return _of_servers(levels[route.pool])
+    parts = [_build(child, levels) for child in route.children]
+    return SUMS[route.kind](route, parts) if route.kind in SUMS else Product(parts)
+
+
+def _of_servers(level: Level) -> Placement:
+    return build(level.hash, level.distribution, level.hash_tag, placed(level))

@@ -1,0 +1,49 @@
+"""failover: where a pool fails, the next one is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.front.routes.conftest import Routed
+
+SIZES = {"main": 1, "spare": 1}
+ROUTE = '{ failover = ["main", "spare"] }'
+
+
+def test_the_next_pool_serves_while_the_first_is_down(routed: Callable[..., Routed]) -> None:
+    proxy = routed(SIZES, ROUTE)
+    client = proxy.client()
+    client.set("key", "first")
+    assert (proxy.kept("main", "key"), proxy.kept("spare", "key")) == (b"first", None)
+    proxy.pools["main"][0].kill()
+    assert client.get("key") is None
+    client.set("key", "second")
+    assert client.get("key") == b"second" == proxy.kept("spare", "key")
+
+
+def test_a_read_that_is_not_answered_in_time_is_asked_of_the_next(routed: Callable[..., Routed]) -> None:
+    proxy = routed(SIZES, ROUTE)
+    client = proxy.client()
+    proxy.to(proxy.pools["spare"][0].port).set("key", "spare")
+    assert client.get("key") is None
+    proxy.pools["main"][0].freeze()
+    try:
+        assert client.get("key") == b"spare"
+    finally:
+        proxy.pools["main"][0].thaw()
+
+
+def test_a_write_that_may_have_been_done_is_not_done_again(routed: Callable[..., Routed]) -> None:
+    proxy = routed(SIZES, ROUTE)
+    client = proxy.client()
+    client.set("number", "1")
+    proxy.to(proxy.pools["spare"][0].port).set("number", "10")
+    proxy.pools["main"][0].freeze()
+    try:
+        with pytest.raises(Exception, match=r"main0.*no answer within 300 ms"):
+            client.incr("number", 1)
+    finally:
+        proxy.pools["main"][0].thaw()
+    assert proxy.kept("spare", "number") == b"10"
