@@ -43,8 +43,9 @@ def placement_fault(level: Level) -> str | None:
 def placement_traps(level: Level) -> list[str]:
     """Known traps of a placement that can be built."""
     used = level.route.pools if level.route else {MAIN}
-    pools = [one for name, one in level.pool_levels().items() if name in used]
-    return [trap for one in pools for trap in hashing.warnings(one.hash, one.distribution, placed(one))]
+    # The parts of a table have no addresses that could move.
+    pools = [one for name, one in level.pool_levels().items() if name in used and placed(one) is one.servers]
+    return [trap for one in pools for trap in hashing.warnings(one.hash, one.distribution, one.servers)]
 
 
 def command_idle(protocol: str, name: str) -> str | None:

@@ -18,18 +18,17 @@ from typing import Any
 from hyper_proxy.config.checks import Bad, Integer, Place, wrong_type
 from hyper_proxy.config.model import IdDate, Table
 from hyper_proxy.config.notes import suggest
-from hyper_proxy.config.table_split import PLACEHOLDER
+from hyper_proxy.config.table_split import MAX_SLOTS, PLACEHOLDER
 
 INT64_MAX = 2**63 - 1
-MOST = 4096  # databases, and tables of one
 
 _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,63}|[0-9][A-Za-z0-9_$]{0,62}[A-Za-z_$]")
 _WORDS = "a name of at most 64 letters, digits, '_' and '$', and not only digits"
 _PATTERN = f"{_WORDS}; {{db:02}}, {{table:02}}, {{slot:02}}, {{yyyy}}, {{yy}}, {{mm}} and {{dd}} stand for numbers"
 _NEEDED = ("name", "key", "value")
 _COLUMNS = ("key", "flags", "expires", "version", "id")
-_NUMBERS = {"databases": Integer(1, MOST), "tables": Integer(1, MOST)}
-_KEYS = ("name", *_COLUMNS, "value", *_NUMBERS, "date")
+_NUMBERS = (("databases", Integer(1, MAX_SLOTS), 0), ("tables", Integer(1, MAX_SLOTS), 1))
+_KEYS = ("name", *_COLUMNS, "value", *(key for key, *_ in _NUMBERS), "date")
 _DATE = {
     "shift": Integer(0, 62), "epoch": Integer(-INT64_MAX, INT64_MAX), "per_second": Integer(1, 10**9),
     "utc_offset_h": Integer(-14, 14),
@@ -63,10 +62,13 @@ class TableRule:
         inside = tuple(_name(text, "value", place, at) for at, text in enumerate(listed or ()))
         columns["value"] = "" if listed is not None else _name(value["value"], "value", place)
         _name_once(columns, inside, place)
-        numbers = {key: _part(value, key, kind, place, 1) for key, kind in _NUMBERS.items() if key in value}
+        databases, tables = (_part(value, *row, place) if row[0] in value else row[2] for row in _NUMBERS)
         below = Place((*place.path, "date"), place.folder, place.notes)
         day = _read_date(value["date"], below) if "date" in value else None
-        databases, tables = numbers.get("databases", 0), numbers.get("tables", 1)
+        if databases * tables > MAX_SLOTS:
+            text = f"{databases} databases of {tables} tables are more than {MAX_SLOTS} tables"
+            place.bad(Bad("HP106", text), "tables")
+            databases, tables = 0, 1
         whole = {"name": name, "schema": schema, **columns}
         return Table(**whole, fields=inside, databases=databases, tables=tables, date=day)
 
@@ -94,7 +96,7 @@ def _read_date(value: object, place: Place) -> IdDate:
         text = f"{' and '.join(missing)} missing: ((number >> shift) + epoch) / per_second is unix time"
         place.bad(Bad("HP107", text))
         return IdDate(0, 0)
-    return IdDate(**{key: _part(value, key, kind, place, 1) for key, kind in _DATE.items() if key in value})
+    return IdDate(**{key: _part(value, key, kind, 1, place) for key, kind in _DATE.items() if key in value})
 
 
 def _know(value: dict[str, Any], keys: tuple[str, ...], place: Place) -> None:
@@ -103,7 +105,7 @@ def _know(value: dict[str, Any], keys: tuple[str, ...], place: Place) -> None:
             place.bad(Bad("HP104", f"unknown key in this table{suggest(key, keys)}"), key)
 
 
-def _part(value: dict[str, Any], key: str, kind: Integer, place: Place, instead: int) -> int:
+def _part(value: dict[str, Any], key: str, kind: Integer, instead: int, place: Place) -> int:
     """One number; what is wrong with it is noted, and `instead` keeps the reading going."""
     try:
         return kind.read(value[key], place)

@@ -1,12 +1,19 @@
-"""A table of MySQL or MariaDB as a key space: its servers as shards, each a reader and a writer."""
+"""A table of MySQL or MariaDB as a key space: its parts as shards, each a table at a reader and a writer.
+
+A part is the table of one server, or one of many tables in several databases (config/table_split.py).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 
-from hyper_proxy.config.model import Level, Server
+from hyper_proxy.common import parallel
+from hyper_proxy.common.errors import ClientError
+from hyper_proxy.config.model import Level, Server, Table
+from hyper_proxy.config.table_split import placed, server_at, table_at
 from hyper_proxy.conn_pool.sql_node import SqlNode
+from hyper_proxy.storage.mysql_dated import DatedTables
 from hyper_proxy.storage.mysql_shard import MysqlShard
 from hyper_proxy.storage.sharded import Sharded
 
@@ -62,11 +69,52 @@ class MysqlStorage(Sharded):
         self.nodes: SqlNodes = SqlNodes(instance, level, previous.nodes if previous else None)
         self.keeps_versions = bool(table.version)
         self.fields = table.fields
-        writers = level.writers or level.servers
-        super().__init__([
-            MysqlShard(level, self.nodes.of(level, reader), self.nodes.of(level, writer))
-            for reader, writer in zip(level.servers, writers, strict=True)
-        ])  # fmt: skip
+        self.level = level
+        slots = range(len(placed(level)))
+        self.dated = DatedTables(table, len(slots), self._make) if table.date else None
+        fixed = [] if self.dated else [self._make(slot, table_at(table, slot)) for slot in slots]
+        super().__init__(self.dated or fixed)
+
+    def _make(self, slot: int, table: Table) -> MysqlShard:
+        return MysqlShard(self.level, table, self._node(slot, self.level.servers), self._writer(slot))
+
+    def _writer(self, slot: int) -> SqlNode:
+        return self._node(slot, self.level.writers or self.level.servers)
+
+    def _node(self, slot: int, servers: Sequence[Server]) -> SqlNode:
+        return self.nodes.of(self.level, servers[server_at(self.level, slot)])
+
+    # ---- where tables are chosen by date
+
+    def shard(self, key: bytes) -> int:
+        slot = super().shard(key)
+        return self.dated.number(key, slot) if self.dated else slot
+
+    def _all(self) -> dict[int, list[int]]:
+        """Those that are there: a writer has none later than its reader."""
+        if self.dated is None:
+            return super()._all()
+        dated = self.dated
+        found = parallel.each(lambda slot: list(dated.find(slot, self._writer(slot))), range(len(dated)))
+        return {number: [] for numbers in found for number in numbers}
+
+    def scan(self, cursor: int, limit: int) -> tuple[int, list[bytes]]:
+        """Dated tables one time after the other, all slots at once: numbers grow with time, so the last one is the
+        cursor."""
+        if self.dated is None:
+            return super().scan(cursor, limit)
+        if not self.dated.table.id:
+            raise ClientError(f"table {self.dated.table.label} has no integer column to walk its keys by (table.id)")
+        first = self.dated.number(b"%d" % cursor, 0) if cursor else 0
+        times: dict[int, dict[int, list[int]]] = {}
+        for number in self._all():
+            times.setdefault(number // len(self.dated), {})[number] = []
+        for time in sorted(time for time in times if time >= first // len(self.dated)):
+            pages = self._ask(times[time], lambda shard, part: shard.scan(cursor, limit))
+            keys = sorted((key for _, page in pages for key in page), key=int)[:limit]
+            if keys:
+                return int(keys[-1]), keys
+        return 0, []
 
     def release(self, successor: MysqlStorage | None) -> None:
         """Let go of the nodes that the successor has not taken over; requests that have begun still end with them."""

@@ -20,7 +20,7 @@ from typing import TypeVar
 import gevent
 
 from hyper_proxy.common.errors import ClientError
-from hyper_proxy.config.model import Level
+from hyper_proxy.config.model import Level, Table
 from hyper_proxy.conn_pool.sql_connection import Parameter, Row, SqlConnection, is_lost
 from hyper_proxy.conn_pool.sql_error import DEADLOCK, DUPLICATE, SqlError
 from hyper_proxy.conn_pool.sql_node import SqlNode
@@ -49,18 +49,17 @@ class Stored:
 
 
 class MysqlShard(KeyValue):
-    """`reader` and `writer` may be the same."""
+    """One table. `reader` and `writer` may be the same."""
 
     kind = "mysql"
 
-    def __init__(self, level: Level, reader: SqlNode, writer: SqlNode) -> None:
-        assert level.table is not None, "a level of SQL has a table"
-        self.level = level
-        self.table = level.table
+    def __init__(self, level: Level, table: Table, reader: SqlNode, writer: SqlNode) -> None:
+        self.where = level.where
+        self.table = table
         self.reader = reader
         self.writer = writer
-        self.keeps_versions = bool(level.table.version)
-        self._texts = texts_of(level.table, [column for column, _ in level.where])
+        self.keeps_versions = bool(table.version)
+        self._texts = texts_of(table, [column for column, _ in level.where])
         self._where: list[Parameter] = [value for _, value in level.where]
         self._last_version = 0
 
@@ -79,7 +78,7 @@ class MysqlShard(KeyValue):
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, Item | None]:
         found: dict[bytes, Item | None] = {}
         with self.reader.pool.connection() as connection:
-            shape = shape_of(connection, self.level)
+            shape = shape_of(connection, self.table, self.where)
             for batch in _batches(dict.fromkeys(keys)):
                 wanted = [shape.key.encode(key) for key in batch]
                 text = self._texts.read.format(keys=marks(len(wanted)))
@@ -89,14 +88,14 @@ class MysqlShard(KeyValue):
 
     def count(self) -> int:
         with self.reader.pool.connection() as connection:
-            shape_of(connection, self.level)
+            shape_of(connection, self.table, self.where)
             return int(connection.execute(self._texts.count, [*self._where, *self._now()], READ)[0][0] or 0)
 
     def scan(self, cursor: int, limit: int) -> tuple[int, list[bytes]]:
         if not self.table.id:
             raise ClientError(f"table {self.table.label} has no integer column to walk its keys by (table.id)")
         with self.reader.pool.connection() as connection:
-            shape = shape_of(connection, self.level)
+            shape = shape_of(connection, self.table, self.where)
             rows = connection.execute(self._texts.scan, [cursor, *self._where, *self._now(), limit], READ)
         following = int(rows[-1][0] or 0) if len(rows) == limit else 0
         return following, [shape.key.decode(row[1] or b"") for row in rows]
@@ -109,7 +108,7 @@ class MysqlShard(KeyValue):
             self._check(put)
 
         def write(connection: SqlConnection) -> bool:
-            shape = shape_of(connection, self.level)
+            shape = shape_of(connection, self.table, self.where)
             if not shape.blind:
                 return False
             rows = [self._row(shape, key, put, self._next_version(0)) for key, put in last.items()]
@@ -127,7 +126,7 @@ class MysqlShard(KeyValue):
 
     def delete_many(self, keys: Sequence[bytes]) -> int:
         def write(connection: SqlConnection) -> int:
-            shape = shape_of(connection, self.level)
+            shape = shape_of(connection, self.table, self.where)
             batches = list(_batches(dict.fromkeys(keys)))
             if len(batches) == 1:
                 return self._delete_live(connection, shape, batches[0])
@@ -138,7 +137,7 @@ class MysqlShard(KeyValue):
 
     def update(self, keys: Sequence[bytes], change: Change[T]) -> tuple[T, tuple[int, ...]]:
         def write(connection: SqlConnection) -> tuple[T, tuple[int, ...]]:
-            shape = shape_of(connection, self.level)
+            shape = shape_of(connection, self.table, self.where)
             with connection.transaction():
                 stored = self._lock(connection, shape, keys)
                 edits, result = change([stored[key].item if key in stored else None for key in keys])
@@ -148,7 +147,7 @@ class MysqlShard(KeyValue):
 
     def clear(self) -> None:
         def write(connection: SqlConnection) -> int:
-            shape_of(connection, self.level)
+            shape_of(connection, self.table, self.where)
             connection.execute(self._texts.clear, [*self._where, CLEAR_ROWS])
             return connection.affected
 

@@ -11,11 +11,12 @@ from typing import Any, Protocol, TypeVar
 
 from hyper_proxy.common import parallel
 from hyper_proxy.common.errors import BackendError, ClientError, HyperProxyError
-from hyper_proxy.storage.keyvalue import Change, Item, KeyValue, Partial, Put
+from hyper_proxy.storage.keyvalue import Change, Item, KeyValue, Mode, Outcome, Partial, Put
+from hyper_proxy.storage.numbers import INT64_MAX
 
 T = TypeVar("T")
 
-APART = "the keys of this request are on different servers, and must change together"
+APART = "the keys of this request are on different servers or tables, and must change together"
 
 
 class Locate(Protocol):
@@ -24,10 +25,18 @@ class Locate(Protocol):
     def locate(self, data: bytes, start: int, end: int) -> int: ...
 
 
-class Sharded(KeyValue):
-    """`shards` in the order of the level's servers; `placement` is set before the first request."""
+class Shards(Protocol):
+    """A list, or what makes its members when they are asked for."""
 
-    def __init__(self, shards: Sequence[KeyValue]) -> None:
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, number: int, /) -> KeyValue: ...
+
+
+class Sharded(KeyValue):
+    """`shards` in the order of the level's servers, or of its tables; `placement` is set before the first request."""
+
+    def __init__(self, shards: Shards) -> None:
         self.shards = shards
         self.placement: Locate | None = None
 
@@ -42,11 +51,27 @@ class Sharded(KeyValue):
     def get_many(self, keys: Sequence[bytes]) -> list[Item | None]:
         return self._by_position(keys, lambda shard, part: shard.get_many(part))
 
+    def read_many(self, keys: Sequence[bytes]) -> list[Item | None]:
+        return self._by_position(keys, lambda shard, part: shard.read_many(part))
+
     def expire_many(self, keys: Sequence[bytes], expires_at: float | None) -> list[Item | None]:
         return self._by_position(keys, lambda shard, part: shard.expire_many(part, expires_at))
 
     def update(self, keys: Sequence[bytes], change: Change[T]) -> tuple[T, tuple[int, ...]]:
         return self._together(keys).update(keys, change)
+
+    def store(self, key: bytes, value: bytes, flags: int = 0, expires_at: float | None = None, mode: Mode = Mode.SET,
+              version: int = 0) -> Outcome:
+        return self.shards[self.shard(key)].store(key, value, flags, expires_at, mode, version)
+
+    def incr_signed(self, key: bytes, delta: int) -> int:
+        return self.shards[self.shard(key)].incr_signed(key, delta)
+
+    def incr_unsigned(self, key: bytes, delta: int) -> int | None:
+        return self.shards[self.shard(key)].incr_unsigned(key, delta)
+
+    def persist(self, key: bytes) -> bool:
+        return self.shards[self.shard(key)].persist(key)
 
     def put_many_if_absent(self, entries: Sequence[tuple[bytes, Put]]) -> bool:
         return self._together([key for key, _ in entries]).put_many_if_absent(entries)
@@ -60,23 +85,26 @@ class Sharded(KeyValue):
         return sum(self._ask(parts, lambda shard, part: shard.delete_many([keys[at] for at in part])))
 
     def count(self) -> int:
-        return sum(self._ask(self._all, lambda shard, part: shard.count()))
+        return sum(self._ask(self._all(), lambda shard, part: shard.count()))
 
     def clear(self) -> None:
-        self._ask(self._all, lambda shard, part: shard.clear())
+        self._ask(self._all(), lambda shard, part: shard.clear())
 
     def scan(self, cursor: int, limit: int) -> tuple[int, list[bytes]]:
         """One shard after the other; the cursor says which, and where in it."""
         inner, number = divmod(cursor, len(self.shards))
         following, keys = self.shards[number].scan(inner, limit)
         if following:
-            return following * len(self.shards) + number, keys
+            cursor = following * len(self.shards) + number
+            if cursor > INT64_MAX:
+                raise ClientError("the numbers of these rows are too large to walk them over several servers or tables")
+            return cursor, keys
         return (number + 1) % len(self.shards), keys
 
     # ---- parts
 
-    @property
     def _all(self) -> dict[int, list[int]]:
+        """Every shard, none of whose keys are asked for."""
         return {number: [] for number in range(len(self.shards))}
 
     def _split(self, keys: Sequence[bytes]) -> dict[int, list[int]]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hyper_proxy.config.model import Level, Table
+from hyper_proxy.config.model import Table
 from hyper_proxy.conn_pool.sql_connection import SqlConnection
 from hyper_proxy.stats.classes import ADMIN
 from hyper_proxy.storage.numbers import INT64_MAX
 from hyper_proxy.storage.sql_columns import Codec, Column, Misfit, Times, check_number, key_codec, times
 from hyper_proxy.storage.sql_value import Objects, OneColumn, Value
+
+Where = tuple[tuple[str, str | int], ...]  # columns that are the same in every row
 
 # Schema and table as constants: only so a server does not look through all of its tables.
 ENGINE = (
@@ -44,22 +46,20 @@ class Shape:
     blind: bool
 
 
-def shape_of(connection: SqlConnection, level: Level) -> Shape:
+def shape_of(connection: SqlConnection, table: Table, where: Where) -> Shape:
     """The table's shape; asked for once a connection. Raises SqlError."""
-    table = level.table
-    assert table is not None, "a level of SQL has a table"
     connection.subject = f"table {table.label}: "
-    kept: Shape | None = connection.memo.get((table, level.where))
+    kept: Shape | None = connection.memo.get((table, where))
     if kept is None:
         try:
-            kept = _examine(connection, table, level.where)
+            kept = _examine(connection, table, where)
         except Misfit as misfit:
             raise connection.error("schema", f"table {table.label}: {misfit}") from None
-        connection.memo[table, level.where] = kept
+        connection.memo[table, where] = kept
     return kept
 
 
-def _examine(connection: SqlConnection, table: Table, where: tuple[tuple[str, str | int], ...]) -> Shape:
+def _examine(connection: SqlConnection, table: Table, where: Where) -> Shape:
     name = (table.schema or connection.node.database, table.name)
     for engine, transactions in connection.execute(ENGINE, name, ADMIN):
         if engine is not None and transactions != b"YES":
@@ -102,7 +102,7 @@ def _examine(connection: SqlConnection, table: Table, where: tuple[tuple[str, st
     return Shape(key_codec(column(table.key)), columns_of_value, expires, blind)
 
 
-def _is_blind(indexes: dict[str, list[str]], table: Table, where: tuple[tuple[str, str | int], ...]) -> bool:
+def _is_blind(indexes: dict[str, list[str]], table: Table, where: Where) -> bool:
     """Raises Misfit when one key may have several rows, or `id` several of one number."""
     key = table.key.lower()
     fixed = {name.lower() for name, _ in where}

@@ -25,7 +25,8 @@ FULL_COLUMNS = 'key = "k", value = "v", flags = "f", expires = "e", version = "v
 
 
 class MariaDb(Running):
-    """Root logs in without a password; USER with PASSWORD has all rights in DATABASE. Stopped, it leaves nothing."""
+    """Root logs in without a password; USER with PASSWORD has all rights in DATABASE and all
+    whose names begin with it. Stopped, it leaves nothing."""
 
     def __init__(self, *options: str) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="mariadb-"))
@@ -101,7 +102,7 @@ def template() -> Path:
             with pymysql.connect(host="127.0.0.1", port=port, user="root") as connection, connection.cursor() as cursor:
                 cursor.execute(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4")
                 cursor.execute(f"CREATE USER {USER}@'127.0.0.1' IDENTIFIED BY %s", (PASSWORD,))
-                cursor.execute(f"GRANT ALL ON {DATABASE}.* TO {USER}@'127.0.0.1'")
+                cursor.execute(f"GRANT ALL ON `{DATABASE}%`.* TO {USER}@'127.0.0.1'")
         finally:
             server.stop()
         atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -1,0 +1,126 @@
+"""Tables of SQL with several columns for a value, and many tables for one level: what is read, and what is refused."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from hyper_proxy.common.errors import ClientError
+from hyper_proxy.config.load import load_text
+from hyper_proxy.config.model import IdDate, Level, Server, Table
+from hyper_proxy.config.table_split import (
+    day_of,
+    pattern_of,
+    placed,
+    read_day,
+    server_at,
+    slot_count,
+    table_at,
+)
+from tests.config.texts import FULL, change, findings
+
+OLD = '{ name = "user.profile", key = "uid", value = "body", expires = "until" }'
+ONE = '["10.0.0.7:3306 r"]\n  writers = ["10.0.0.8:3306 w"]'
+TWO = '["10.0.0.7:3306 r", "10.0.0.9:3306 s"]'
+BASE = 'key = "uid", value = "body", expires = "until"'
+DATE = "date = { shift = 22, epoch = 515483463 }"
+
+
+def text(table: str, servers: str = ONE) -> str:
+    return change(change(FULL, OLD, table), ONE, servers)
+
+
+@pytest.mark.parametrize("table", [
+    '{ name = "user.profile", key = "uid", value = ["name", "age"], expires = "until" }',
+    f'{{ name = "user_{{db:02}}.profile_{{table:03}}", databases = 4, tables = 8, {BASE} }}',
+    f'{{ name = "user.profile_{{slot}}", tables = 8, {BASE} }}',
+    f'{{ name = "user.profile", databases = 2, {BASE} }}',
+    f'{{ name = "user.p_{{table}}_{{yyyy}}{{mm}}{{dd}}", tables = 3, id = "uid", {BASE}, {DATE} }}',
+    f'{{ name = "user.p_{{yy}}", {BASE}, date = {{ shift = 22, epoch = 1, per_second = 1000, utc_offset_h = -3 }} }}',
+])  # fmt: skip
+def test_good_ones(table: str) -> None:
+    assert findings(text(table, TWO)) == []
+
+
+@pytest.mark.parametrize(("table", "code", "says"), [
+    ('{ name = "u.t", key = "uid", value = [], expires = "e" }', "HP106", "the list is empty"),
+    ('{ name = "u.t", key = "uid", value = ["a", "b c"], expires = "e" }', "HP106", "'b c' is not a name"),
+    ('{ name = "u.t", key = "uid", value = ["a", 5], expires = "e" }', "HP105", "a string is wanted here"),
+    ('{ name = "u.t", key = "uid", value = ["a", "UID"], expires = "e" }', "HP106", "the column 'uid' is named"),
+    ('{ name = "u.t", key = "uid", value = ["a", "A"], expires = "e" }', "HP106", "the column 'a' is named"),
+    ('{ name = "u.t", key = "uid", value = ["a", "deleted"], expires = "e" }', "HP212", "one of table.value"),
+    (f'{{ name = "u.t_{{tabel}}", tables = 2, {BASE} }}', "HP106", "'t_{tabel}' is not a name"),
+    (f'{{ name = "u.t`; --{{table}}", tables = 2, {BASE} }}', "HP106", "is not a name"),
+    (f'{{ name = "u.t_{{table}}", {BASE} }}', "HP222", "{table} stands for a number where there are several"),
+    (f'{{ name = "u.t", tables = 2, {BASE} }}', "HP222", "the name must tell tables apart"),
+    (f'{{ name = "u.t_{{db}}", databases = 4, tables = 2, {BASE} }}', "HP222", "u.t_0 would be two of them"),
+    (f'{{ name = "u{{db}}.t", databases = 3, {BASE} }}', "HP222", "databases (3) must be a multiple"),
+    (f'{{ name = "u.t", databases = 4096, tables = 4096, {BASE} }}', "HP106", "are more than 4096 tables"),
+    (f'{{ name = "u.t", databases = 0, {BASE} }}', "HP106", "not between 1 and 4096"),
+    (f'{{ name = "u.t_{{yy}}", {BASE} }}', "HP222", "date goes with {yyyy} or {yy}"),
+    (f'{{ name = "u.t", {BASE}, {DATE} }}', "HP222", "date goes with {yyyy} or {yy}"),
+    (f'{{ name = "u.t_{{mm}}", {BASE}, {DATE} }}', "HP222", "a date begins with {yyyy} or {yy}"),
+    (f'{{ name = "u.t_{{yy}}{{dd}}", {BASE}, {DATE} }}', "HP222", "{dd} takes {mm}"),
+    (f'{{ name = "u_{{yy}}.t_{{mm}}", {BASE}, {DATE} }}', "HP222", "not in that of its database"),
+    (f'{{ name = "u.t_{{yy}}", id = "n", {BASE}, {DATE} }}', "HP222", "id must be its column"),
+    (f'{{ name = "u.t_{{yy}}", {BASE}, date = {{ shift = 22 }} }}', "HP107", "epoch missing"),
+    (f'{{ name = "u.t_{{yy}}", {BASE}, date = {{ shift = 99, epoch = 0 }} }}', "HP106", "not between 0 and 62"),
+    (f'{{ name = "u.t_{{yy}}", {BASE}, date = {{ shift = 9, epoch = 0, zone = 8 }} }}', "HP104", "unknown key"),
+    (f'{{ name = "u.t_{{yy}}", {BASE}, date = 5 }}', "HP105", "a table is wanted here"),
+])  # fmt: skip
+def test_faults(table: str, code: str, says: str) -> None:
+    found = findings(text(table, TWO))
+    assert [one.code for one in found] == [code]
+    assert says in found[0].message
+
+
+def test_weights_have_no_effect_over_tables() -> None:
+    table = f'{{ name = "u.t_{{table}}", tables = 2, {BASE} }}'
+    found = findings(text(table, '["10.0.0.7:3306:2 r", "10.0.0.9:3306 s"]'))
+    assert [(one.code, "weights have no effect" in one.message) for one in found] == [("HP222", True)]
+
+
+def test_slots() -> None:
+    table = Table("t_{table:03}", "k", "v", "user_{db:02}", databases=4, tables=5)
+    level = Level("mysql", (Server("a", 1), Server("b", 1)), table=table)
+    assert slot_count(table, 2) == 20
+    assert [server.name for server in placed(level)] == [str(slot) for slot in range(20)]
+    assert [server_at(level, slot) for slot in (0, 9, 10, 19)] == [0, 0, 1, 1]
+    assert table_at(table, 13).label == "user_02.t_003"
+    each = Table("t", "k", "v", "user")
+    assert placed(Level("mysql", level.servers, table=each)) == level.servers
+
+
+def test_dates() -> None:
+    table = Table("t_{yy}{mm}", "k", "v", date=IdDate(22, 515483463, utc_offset_h=8))
+    # The first second of 2024 in Beijing, and the one before.
+    first = (1704038400 - 515483463) << 22
+    assert day_of(table, b"%d" % first) == date(2024, 1, 1)
+    assert day_of(table, b"%d" % (first - 1)) == date(2023, 12, 1)
+    assert table_at(table, 0, date(2024, 1, 1)).name == "t_2401"
+    snowflake = Table("t_{yyyy}_{mm}_{dd}", "k", "v", date=IdDate(22, 1288834974657, 1000))
+    assert day_of(snowflake, b"1212092628029698048") == date(2019, 12, 31)
+    assert table_at(snowflake, 0, date(2019, 12, 31)).name == "t_2019_12_31"
+    for key in (b"", b"x", b"-5", b"007", b"1" * 20, b"5", b"9223372036854775807"):
+        with pytest.raises(ClientError, match="chosen by the date in the key"):
+            day_of(table, key)
+
+
+def test_names_of_dated_tables_are_recognized() -> None:
+    like, names = pattern_of("a.%_{yy}{mm}")
+    assert like == r"a.\%\_____"
+    for name, day in (("a.%_2401", date(2024, 1, 1)), ("a.%_2413", None)):
+        found = names.fullmatch(name)
+        assert found is not None
+        assert read_day(found) == day
+    for name in ("a.%_24011", "a.%_240x", "ab%_2401"):
+        assert names.fullmatch(name) is None
+
+
+def test_what_is_read() -> None:
+    config = load_text(text(f'{{ name = "u_{{db}}.t_{{yy}}", databases = 2, {BASE}, {DATE} }}', TWO), "/etc/x.toml")
+    table = config.instances[-1].levels[0].table
+    assert table == Table(
+        "t_{yy}", "uid", "body", "u_{db}", expires="until", databases=2, date=IdDate(22, 515483463)
+    )  # fmt: skip
