@@ -8,7 +8,9 @@ from typing import Any
 from hyper_proxy.config.model import Level
 from hyper_proxy.storage.lushan import LushanStorage
 from hyper_proxy.storage.memcache import MemcacheStorage
+from hyper_proxy.storage.memcache_values import MemcacheValues
 from hyper_proxy.storage.redis import RedisStorage
+from hyper_proxy.storage.redis_values import RedisValues
 from hyper_proxy.storage.sqlite import SqliteStorage
 
 
@@ -20,10 +22,19 @@ def _mysql(instance: str, level: Level, previous: Any) -> Any:
 
 
 # (instance name, level, the storage of the configuration before or None) -> a storage that may take over its nodes
-STORAGES: dict[str, Callable[[str, Level, Any], Any]] = {
+Make = Callable[[str, Level, Any], Any]
+
+FORWARDING: dict[str, Make] = {
     "redis": RedisStorage,
     "memcache": MemcacheStorage,
     "lushan": LushanStorage,
+}
+"""For clients that speak the servers' own protocol."""
+
+KEY_SPACES: dict[str, Make] = {
+    "redis": RedisValues,
+    "memcache": MemcacheValues,
     "sqlite": SqliteStorage.of_level,
     "mysql": _mysql,
 }
+"""Each a KeyValue: for clients of every protocol, and below other levels."""

@@ -7,10 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hyper_proxy.config.model import Level, Server, Table, Timeout
+from hyper_proxy.hashing import build
 from hyper_proxy.storage.keyvalue import KeyValue
+from hyper_proxy.storage.memcache_values import MemcacheValues
 from hyper_proxy.storage.mysql import MysqlStorage
+from hyper_proxy.storage.redis_values import RedisValues
 from hyper_proxy.storage.sqlite import SqliteStorage
 from tests.kit.mariadb import DATABASE, PASSWORD, USER, MariaDb
+from tests.kit.servers import Running
 
 KINDS = ("sqlite", "mysql")
 PATIENT = Timeout(5000, 5000, 5000)
@@ -39,5 +43,25 @@ def mysql_level(*servers: MariaDb, table: Table = FULL, timeout: Timeout = PATIE
 def open_mysql(*servers: MariaDb, **settings: object) -> Iterator[MysqlStorage]:
     """Over the tables of some servers; see `mysql_level`."""
     kv = MysqlStorage("user", mysql_level(*servers, **settings))  # type: ignore[arg-type]
+    yield kv
+    kv.release(None)
+
+
+@contextmanager
+def open_redis(*servers: Running) -> Iterator[RedisValues]:
+    """Over some servers."""
+    level = Level("redis", tuple(Server("127.0.0.1", server.port) for server in servers), timeout=PATIENT)
+    kv = RedisValues("user", level)
+    kv.placement = build("", "ketama", "", level.servers)
+    yield kv
+    kv.release(None)
+
+
+@contextmanager
+def open_memcache(*servers: Running) -> Iterator[MemcacheValues]:
+    """Over some servers."""
+    level = Level("memcache", tuple(Server("127.0.0.1", server.port) for server in servers), timeout=PATIENT)
+    kv = MemcacheValues("user", level)
+    kv.placement = build("", "ketama", "", level.servers)
     yield kv
     kv.release(None)
