@@ -269,6 +269,7 @@ class Level:
     writers: tuple[Server, ...] = ()
     database: str = ""
     table: Table | None = None
+    `max_lag_s`: how far one of `servers` may be behind its writer and be read from; 0: nobody asks.
     where: tuple[tuple[str, str | int], ...] = ()
     pools: tuple[Pool, ...] = ()
     route: Route | None = None
@@ -292,6 +293,7 @@ class Level:
         return servers * (self.max_connections if self.table else self.connections)
 
     def pool_levels(self) -> dict[str, Level]:
+    max_lag_s: float = 0
         """Each pool by name, as a level that has no other."""
         alone = replace(self, pools=(), route=None)
         levels = {MAIN: alone}

@@ -275,6 +275,13 @@ def tables_can_be_told_apart(config: Config, say: Say) -> None:
             say((*path, "table"), fault)
 
 
+def lag_is_behind_writers(config: Config, say: Say) -> None:
+    """HP223"""
+    for path, level in _levels(config):
+        if level.max_lag_s and not level.writers:
+            say((*path, "max_lag_s"), "there are no writers, so nothing of `servers` is behind one")
+
+
 def pauses_grow(config: Config, say: Say) -> None:
     """HP301"""
     for path, level in _levels(config):
@@ -399,6 +406,7 @@ RULES: dict[str, Callable[[Config, Say], None]] = {
     "HP214": routes_lead_to_pools,
     "HP218": policies_can_be_kept,
     "HP222": tables_can_be_told_apart,
+    "HP223": lag_is_behind_writers,
     "HP301": pauses_grow,
     "HP302": keys_fit_the_protocol,
     "HP303": reading_may_outlast_connecting,

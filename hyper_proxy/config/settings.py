@@ -313,6 +313,9 @@ SETTINGS: tuple[Setting, ...] = (
             "this level is passed by when it has not answered within deadline_ms", only=CACHES),
     Setting("level", "deadline_ms", _MS, 20,
             "how long an optional level is waited for, connecting included", only=CACHES),
+    Setting("level", "max_lag_s", Seconds(0, DAY_S), 0,
+            "how far one of `servers` may be behind its writer; while it is further, or its replication does not run, "
+            "reads go to the writer. 0: nobody asks", only=SQL),
     Setting("level", "max_behind_bytes", Size(64 * KIB, 64 * GIB), "16MB",
             'keys and values that wait for the level below, where write is "behind"; further writes wait for it',
             only=_COPIES),

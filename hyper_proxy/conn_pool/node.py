@@ -111,6 +111,16 @@ class Node:
         self.retired: Retired = before.retired if before else Retired()
 
     @property
+    def is_late(self) -> bool:
+        """Is it not read from, since it is too far behind the server that it is a copy of?"""
+        return False
+
+    @property
+    def lag_s(self) -> float:
+        """How far it is, in seconds."""
+        return 0.0
+
+    @property
     def home(self) -> Node:
         """Itself: see hyper_proxy/conn_pool/target.py."""
         return self

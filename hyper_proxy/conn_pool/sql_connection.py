@@ -20,7 +20,7 @@ from pymysql.err import MySQLError
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.conn_pool.sql_error import DEADLOCK, DUPLICATE, KINDS, LOCK_WAIT, STATEMENT_TIMES, SqlError, describe
 from hyper_proxy.conn_pool.sql_wire import Wire
-from hyper_proxy.stats.classes import WRITE
+from hyper_proxy.stats.classes import ADMIN, WRITE
 
 if TYPE_CHECKING:
     from hyper_proxy.conn_pool.sql_node import SqlNode
@@ -57,6 +57,7 @@ class SqlConnection:
         self.idle_since = 0.0
         self.max_bytes = 0
         self.subject = ""  # what the statements are about, for errors: "table profile: "
+        self._description: Any = ()  # of the last statement's columns
         self._asking = False  # between a statement and its whole answer
         self._broken = False
         self._open = False  # a transaction is
@@ -118,6 +119,7 @@ class SqlConnection:
         try:
             self.affected = cursor.execute(text)
             rows: Any = cursor.fetchall()
+            self._description = cursor.description
         except MySQLError as error:
             failure = self._translated(error)
             self.node.errors[failure.kind] += 1
@@ -127,6 +129,11 @@ class SqlConnection:
         self._asking = False
         self.node.latency.add(int((monotonic() - began) * 1_000_000))
         return list(rows)
+
+    def named(self, sql: str) -> list[dict[str, bytes | None]]:
+        """The rows of a statement about the server itself, by the names of their columns. Raises SqlError."""
+        rows = self.execute(sql, (), ADMIN)
+        return [dict(zip([column[0] for column in self._description], row, strict=True)) for row in rows]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -10,6 +10,7 @@ from hyper_proxy.common.errors import BackendError
 DEADLOCK = 1213
 DUPLICATE = 1062
 LOCK_WAIT = 1205
+SYNTAX = 1064
 STATEMENT_TIMES = (1969, 3024)  # max_statement_time of MariaDB, max_execution_time of MySQL
 
 MAX_DETAIL = 300  # characters of what a server says
@@ -27,7 +28,7 @@ class SqlError(BackendError):
 KINDS: dict[int, str] = {
     **dict.fromkeys((1040, 1203, 1226, 1129), "busy"),  # too many connections: of all, of the user; the host is blocked
     **dict.fromkeys((1044, 1045, 1049, 1251, 1698, 1820, 1862), "login"),
-    **dict.fromkeys((1046, 1054, 1064, 1103, 1142, 1143, 1146, 1364, 1467), "schema"),
+    **dict.fromkeys((1046, 1054, SYNTAX, 1103, 1142, 1143, 1146, 1227, 1364, 1467), "schema"),
     **dict.fromkeys((1264, 1265, 1267, 1271, 1292, 1366, 1406), "value"),
     **dict.fromkeys((DEADLOCK, LOCK_WAIT, 1020), "locked"),
     **dict.fromkeys((1290, 1792, 1836), "unwritable"),  # read_only, a read-only transaction or database

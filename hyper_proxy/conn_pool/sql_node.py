@@ -25,6 +25,7 @@ from hyper_proxy.conn_pool.node import Node
 from hyper_proxy.conn_pool.replies import ReplyParser
 from hyper_proxy.conn_pool.sql_connection import SqlConnection
 from hyper_proxy.conn_pool.sql_error import SqlError
+from hyper_proxy.conn_pool.sql_lag import Lag
 from hyper_proxy.conn_pool.sql_wire import Wire
 from hyper_proxy.stats.classes import CLASSES
 
@@ -54,6 +55,22 @@ class SqlNode(Node):
         self.database = level.database
         self.pool = Pool(self, level.max_connections)
         self.lanes.add(cast(Any, self.pool))
+        self.lag: Lag | None = None
+
+    def watch_lag(self, max_lag_s: float) -> None:
+        """It only reads, and must not be further behind its writer; from now on."""
+        if self.lag is None:
+            self.lag = Lag(self, max_lag_s)
+            gevent.spawn(self.lag.run)
+
+    @property
+    def is_late(self) -> bool:
+        """Must it not be read from, since it is too far behind its writer?"""
+        return self.lag is not None and self.lag.is_late
+
+    @property
+    def lag_s(self) -> float:
+        return self.lag.seconds if self.lag else 0.0
 
     @property
     def queue_ms(self) -> int:

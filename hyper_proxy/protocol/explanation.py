@@ -135,7 +135,9 @@ class Ground:
         if self.placement is None:
             return f"no server is asked: the request becomes operations on the {self.level.storage} file"
         table = f"statements on table {self.level.table.label}" if self.level.table else ""
-        return f"the request becomes {table or f'commands of {self.level.storage}'} at the servers of its keys"
+        late = f"; while one lags more than {self.level.max_lag_s:g} s, reads go to its writer"
+        where = f"at the servers of its keys{late if self.level.max_lag_s else ''}"
+        return f"the request becomes {table or f'commands of {self.level.storage}'} {where}"
 
     def shard(self, key: bytes) -> int | None:
         """The shard of a key; None when it is drawn anew for every request."""

@@ -78,5 +78,7 @@ def _node(node: Any) -> dict[str, Any]:
         "backing_off": int(node.is_backing_off),
         "down": int(node.is_down and not node.out),
         "out_of_service": int(bool(node.out)),
+        "late": int(node.is_late),
+        "lag_s": node.lag_s,
         "latency_us": node.latency.snapshot(),
     }

@@ -85,7 +85,7 @@ def _total(key: str, values: list[Any]) -> Any:
     if isinstance(values[0], list):
         return LISTS[key]([entry for value in values for entry in value])
     if not isinstance(values[0], dict):
-        return sum(values)
+        return max(values) if key in HIGHEST else sum(values)
     if isinstance(values[0].get("cells"), list):  # a list: an instance may be named "cells", too
         return histogram(values)
     return _sum(values)
@@ -102,6 +102,9 @@ def _by_key(pairs: list[Any], join: Callable[[int, int], int]) -> list[Any]:
     ordered = sorted(joined.items(), key=lambda pair: pair[1], reverse=True)
     return [list(pair) for pair in ordered[:SHOWN]]
 
+
+HIGHEST = frozenset({"lag_s"})
+"""What is not added up: the highest value counts."""
 
 LISTS: dict[str, Callable[[list[Any]], list[Any]]] = {
     "slowlog": _newest,

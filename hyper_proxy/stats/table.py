@@ -84,6 +84,9 @@ TABLE = (
               "Workers whose last attempt to reach the server failed; until a new connection answers."),
     Statistic(NODE, "out_of_service", GAUGE, "",
               "Workers in which the server is out of service by an operator's order."),
+    Statistic(NODE, "late", GAUGE, "",
+              "Workers that do not read from the server, because its replication lags more than max_lag_s."),
+    Statistic(NODE, "lag_s", GAUGE, "seconds", "How far it is behind its writer, as the worker heard that heard most."),
     Statistic(NODE, "latency_us", HISTOGRAM, "microseconds", "From sending a request to the server to its reply."),
 )  # fmt: skip
 

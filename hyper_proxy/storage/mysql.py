@@ -53,7 +53,7 @@ class SqlNodes:
 
 def _identity(level: Level, server: Server) -> Hashable:
     """What must be equal for a node to be the same one."""
-    user = (level.username, level.password, level.database, level.max_connections)
+    user = (level.username, level.password, level.database, level.max_connections, level.max_lag_s)
     return (replace(server, weight=1), level.timeout, level.backoff, *user)
 
 
@@ -74,6 +74,11 @@ class MysqlStorage(Sharded):
         self.dated = DatedTables(table, len(slots), self._make) if table.date else None
         fixed = [] if self.dated else [self._make(slot, table_at(table, slot)) for slot in slots]
         super().__init__(self.dated or fixed)
+
+        for slot in slots if level.max_lag_s else ():
+            reader = self._node(slot, level.servers)
+            if reader is not self._writer(slot):
+                reader.watch_lag(level.max_lag_s)
 
     def _make(self, slot: int, table: Table) -> MysqlShard:
         return MysqlShard(self.level, table, self._node(slot, self.level.servers), self._writer(slot))

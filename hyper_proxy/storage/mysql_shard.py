@@ -65,6 +65,11 @@ class MysqlShard(KeyValue):
 
     # ---- reading
 
+    @property
+    def _reading(self) -> SqlNode:
+        """Who is asked: a reader that is too far behind is not."""
+        return self.writer if self.reader.is_late else self.reader
+
     def get_many(self, keys: Sequence[bytes]) -> list[Item | None]:
         """Keys of one statement (BATCH_KEYS) are of one moment."""
         try:
@@ -77,7 +82,7 @@ class MysqlShard(KeyValue):
 
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, Item | None]:
         found: dict[bytes, Item | None] = {}
-        with self.reader.pool.connection() as connection:
+        with self._reading.pool.connection() as connection:
             shape = shape_of(connection, self.table, self.where)
             for batch in _batches(dict.fromkeys(keys)):
                 wanted = [shape.key.encode(key) for key in batch]
@@ -87,14 +92,14 @@ class MysqlShard(KeyValue):
         return found
 
     def count(self) -> int:
-        with self.reader.pool.connection() as connection:
+        with self._reading.pool.connection() as connection:
             shape_of(connection, self.table, self.where)
             return int(connection.execute(self._texts.count, [*self._where, *self._now()], READ)[0][0] or 0)
 
     def scan(self, cursor: int, limit: int) -> tuple[int, list[bytes]]:
         if not self.table.id:
             raise ClientError(f"table {self.table.label} has no integer column to walk its keys by (table.id)")
-        with self.reader.pool.connection() as connection:
+        with self._reading.pool.connection() as connection:
             shape = shape_of(connection, self.table, self.where)
             rows = connection.execute(self._texts.scan, [cursor, *self._where, *self._now(), limit], READ)
         following = int(rows[-1][0] or 0) if len(rows) == limit else 0

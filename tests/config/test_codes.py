@@ -64,6 +64,7 @@ CASES = (
     Case("HP214", POOLED, '"spare" }', '"sparse" }', '"spare"  }', "route ="),
     Case("HP222", FULL, 'name = "user.profile"', 'name = "user.profile_{table}"',
          'tables = 2, name = "user.profile_{table}"', "table ="),
+    Case("HP223", FULL, 'writers = ["10.0.0.8:3306 w"]', "max_lag_s = 2", 'writers = ["10.0.0.8:3306"]\nmax_lag_s = 2'),
     Case("HP301", FULL, "backoff.max_ms = 1000", "backoff.max_ms = 9", "backoff.max_ms = 10"),
     Case("HP302", FULL, 'name = "page"', 'limits.max_key_bytes = 251\nname = "page"',
          'limits.max_key_bytes = 250\nname = "page"', "= 251"),
