@@ -27,16 +27,18 @@ from hyper_proxy.entry.visitors import disconnect, list_clients
 from hyper_proxy.front import Front, Snapshot
 from hyper_proxy.plugins import load_plugins
 from hyper_proxy.protocol.table import PROTOCOLS
-from hyper_proxy.stack import begin, build_snapshot, release
+from hyper_proxy.stack import begin, build_snapshot, inner, release
 from hyper_proxy.stats.collect import collect
 from hyper_proxy.stats.slowlog import Journal
 from hyper_proxy.stats.watch import Watch
 from hyper_proxy.storage.sqlite import close_all
+from hyper_proxy.tunnel import behind
 from hyper_proxy.tunnel.levels import Levels
 
 # Idle clients are closed at random moments of this part of the drain, so that they do not all come back at once.
 DRAIN_SPREAD = 0.8
 DRAIN_STEP_S = 0.02
+LEAST_DRAIN_S = 1.0  # for writes that were answered and are not below yet, also when the clients took all the time
 
 OTHER_DESCRIPTORS = 16  # a log file that is opened anew, a name that is resolved, a file of /proc
 
@@ -157,7 +159,8 @@ class Engine:
     def drain(self, seconds: float) -> None:
         """Accept no more, let requests finish, close clients between two requests; what is left then is cut.
 
-        Copies in caches that could not be told of a write are old: as long as there is time, that is tried again.
+        Copies in caches that could not be told of a write are old: as long as there is time, that is tried again. What
+        was answered and waits to be written below is written.
         At last the embedded storages are closed: a stopped fleet leaves all data in their files.
         """
         for instance, address in list(self.listeners):
@@ -177,11 +180,12 @@ class Engine:
             log.error("write_back.marks_lost", keys=owed)
         for front in self.fronts.values():
             front.hang_up()
+        behind.drain(max(LEAST_DRAIN_S, began + seconds - monotonic()))
         close_all()
 
     @property
     def _owed(self) -> int:
-        storages = (front.snapshot.storage for front in self.fronts.values())
+        storages = (inner(front.snapshot.storage) for front in self.fronts.values())
         return sum(storage.owed for storage in storages if isinstance(storage, Levels))
 
     @property

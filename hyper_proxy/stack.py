@@ -8,17 +8,20 @@ from functools import lru_cache
 from typing import Any
 
 from hyper_proxy.config.model import Instance, Level, Server
+from hyper_proxy.config.settings import LOCAL
 from hyper_proxy.front import Snapshot
 from hyper_proxy.hashing.lushan import db_rule
 from hyper_proxy.hashing.placement import Placement
 from hyper_proxy.hashing.routes.build import build_level
 from hyper_proxy.storage.cache import Cache
 from hyper_proxy.storage.keyvalue import KeyValue
+from hyper_proxy.storage.local import Local
 from hyper_proxy.storage.lushan_cache import LushanCache
 from hyper_proxy.storage.memcache_cache import MemcacheCache
 from hyper_proxy.storage.redis_cache import RedisCache
 from hyper_proxy.storage.sharded import Sharded
 from hyper_proxy.storage.table import FORWARDING, KEY_SPACES
+from hyper_proxy.tunnel.behind import Behind
 from hyper_proxy.tunnel.gate import Gate
 from hyper_proxy.tunnel.levels import Levels
 from hyper_proxy.tunnel.tier import Tier
@@ -41,12 +44,22 @@ def build_snapshot(instance: Instance, previous: Snapshot | None) -> Snapshot:
     """
     *above, below = instance.levels
     before = previous.storage if previous else None
+    copies = before if isinstance(before, Local) else None
+    before = inner(before)
     stacked = before if isinstance(before, Levels) else None
     last = stacked.last if stacked else before
+    waiting = last if isinstance(last, Behind) else None
+    last = waiting.below if waiting else last
     same = previous is not None and previous.instance.levels[-1].storage == below.storage
     same = same and isinstance(last, KeyValue) != instance.forwards
     storage = _storage(instance, below, last if same else None)
+    if above and above[0].storage == LOCAL:
+        local, *above = above
+    else:
+        local = None
     if not above:
+        if local:
+            return Snapshot(instance, Local(storage, local.max_bytes, instance.write_back, True, copies), Placement(1))
         # The worker's own storage is one shard.
         return Snapshot(instance, storage, _placement(below) if len(storage.nodes) else Placement(1))
     tiers = []
@@ -54,8 +67,20 @@ def build_snapshot(instance: Instance, previous: Snapshot | None) -> Snapshot:
         old = stacked.tiers[depth] if stacked and depth < len(stacked.tiers) else None
         cache = CACHES[level.storage](level)
         tiers.append(Tier(instance.name, level, instance.write_back, cache, _placement(level), old))
+    if above[-1].write == "behind":
+        storage = Behind(instance.name, storage, above[-1].max_behind_bytes, waiting)
+    elif waiting and len(waiting.backlog):  # as long as the configuration says nothing else, nothing new waits
+        storage = Behind(instance.name, storage, 0, waiting)
     gate = Gate.before(instance.name, instance.write_back, below)
-    return Snapshot(instance, Levels(tiers, storage, gate), Placement(1))
+    levels: KeyValue = Levels(tiers, storage, gate)
+    if local:
+        levels = Local(levels, local.max_bytes, instance.write_back, False, copies)
+    return Snapshot(instance, levels, Placement(1))
+
+
+def inner(storage: Any) -> Any:
+    """What a level `local` has copies of; any other storage is its own."""
+    return storage.below if isinstance(storage, Local) else storage
 
 
 def _storage(instance: Instance, level: Level, previous: Any) -> Any:
@@ -92,11 +117,12 @@ def begin(snapshot: Snapshot) -> None:
 
 def release(old: Snapshot, new: Snapshot | None) -> None:
     """Close what the new snapshot has not taken over."""
-    if new is not None and new.storage is old.storage:
+    storage, heir = inner(old.storage), inner(new.storage) if new is not None else None
+    if heir is storage:
         return
-    heir = new.storage if new is not None else None
-    if isinstance(heir, Levels) and not isinstance(old.storage, Levels):
-        if heir.last is old.storage:  # caches were put above it
+    if isinstance(heir, Levels) and not isinstance(storage, Levels):
+        # Caches were put above it.
+        heir = heir.last.below if isinstance(heir.last, Behind) else heir.last
+        if heir is storage:
             return
-        heir = heir.last
-    old.storage.release(heir if type(heir) is type(old.storage) or isinstance(old.storage, Levels) else None)
+    storage.release(heir if type(heir) is type(storage) or isinstance(storage, Levels) else None)

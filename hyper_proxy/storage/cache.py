@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from hyper_proxy.conn_pool.node import Greeting
 from hyper_proxy.conn_pool.replies import ReplyParser
+from hyper_proxy.conn_pool.routes.speech import Speech
 from hyper_proxy.storage.keyvalue import Item
 
 SIGN = b"\x00hyper_proxy: "  # how values begin that are none of a client's
@@ -41,7 +42,7 @@ Answer = Item | Marked | Absent | None
 def answer(value: bytes, flags: int) -> Answer:
     """What a value that a cache has means."""
     if value.startswith(SIGN):
-        if value == MARK:
+        if value.startswith(MARK):  # one that belongs to a writer has his sign behind it (claims.py)
             return MARKED
         if value == NOTHING:
             return ABSENT
@@ -55,6 +56,7 @@ class Cache(ABC):
     keeps = True  # False: it is read-only, so it is neither filled nor marked nor emptied
     greeting: Greeting
     parser: type[ReplyParser]
+    speech: Speech
 
     @abstractmethod
     def takes(self, key: bytes) -> bool:

@@ -12,6 +12,7 @@ from hyper_proxy.storage.cache import MARK, Answer, Cache, answer
 from hyper_proxy.storage.keyvalue import Item
 from hyper_proxy.storage.memcache import MemcacheGreeting
 from hyper_proxy.storage.memcache_replies import MemcacheParser
+from hyper_proxy.storage.memcache_speech import MemcacheSpeech
 from hyper_proxy.storage.memcache_words import LAST_MOMENT, LONGEST_RELATIVE_S, is_plain
 
 END = b"END\r\n"
@@ -22,6 +23,7 @@ class MemcacheCache(Cache):
 
     kind = "memcache"
     parser = MemcacheParser
+    speech = MemcacheSpeech()
 
     def __init__(self, level: Level) -> None:
         self.greeting = MemcacheGreeting()

@@ -14,9 +14,9 @@ from time import monotonic
 from gevent.event import Event
 
 from hyper_proxy.common.errors import BackendError
-from hyper_proxy.storage.keyvalue import Item
+from hyper_proxy.tunnel.outcome import Told
 
-Ask = Callable[[Sequence[bytes]], list[Item | None]]
+Ask = Callable[[Sequence[bytes]], list[Told]]
 
 
 class Unanswered(BackendError):
@@ -34,9 +34,9 @@ class Question:
     def __init__(self, began: float) -> None:
         self.began = began
         self.answered = Event()
-        self.answer: Item | Exception | None = None
+        self.answer: Told | Exception = None
 
-    def get(self) -> Item | None:
+    def get(self) -> Told:
         """Wait for the answer. Raises what whoever has asked was told."""
         self.answered.wait()
         if isinstance(self.answer, Exception):
@@ -51,7 +51,7 @@ class Coalesce:
         self.fresh_s = fresh_s
         self.open: dict[bytes, Question] = {}
 
-    def read(self, keys: Sequence[bytes], marked: Sequence[bool], ask: Ask) -> list[Item | None]:
+    def read(self, keys: Sequence[bytes], marked: Sequence[bool], ask: Ask) -> list[Told]:
         """The item of each key, by position; `ask` is called with those that nobody is asking for."""
         came = monotonic()
         for key, is_marked in zip(keys, marked, strict=True):
@@ -73,7 +73,7 @@ class Coalesce:
 
     def _ask(self, keys: list[bytes], questions: dict[bytes, Question], ask: Ask) -> None:
         self.open.update((key, questions[key]) for key in keys)
-        answers: Sequence[Item | Exception | None] = [Unanswered()] * len(keys)  # if its asker is ended meanwhile
+        answers: Sequence[Told | Exception] = [Unanswered()] * len(keys)  # if its asker is ended meanwhile
         try:
             answers = ask(keys)
         except Exception as error:  # noqa: BLE001  everyone who shares the question is told, the asker first

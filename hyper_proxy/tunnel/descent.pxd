@@ -1,12 +1,25 @@
+from hyper_proxy.common.clock cimport now
 from hyper_proxy.conn_pool.lane cimport Lane
 from hyper_proxy.tunnel.batch cimport Batch
+
+cdef double JOIN_S
+
+
+cdef class Crowd:
+    cdef double began
+    cdef list members
 
 
 cdef class Descent(Batch):
     cdef public bytes nil
+    cdef public bytes nothing
+    cdef public bytes lacking
+    cdef public dict crowds
+    cdef public double deadline_s
     cdef object complete_below
     cdef dict reads
     cdef object who
 
     cdef bint is_whole(self, bytes reply) except -1
+    cdef join(self, Py_ssize_t position, tuple asked)
     cpdef read(self, Lane lane, object raw, Py_ssize_t klass, Py_ssize_t shard)

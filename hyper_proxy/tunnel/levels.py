@@ -12,10 +12,9 @@ time. Where a cache's server can't be marked, the key is marked again and again 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from time import monotonic
-from typing import TypeVar
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import gevent
 
@@ -23,73 +22,84 @@ from hyper_proxy.common import parallel
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.storage.cache import Answer, Marked
 from hyper_proxy.storage.keyvalue import Change, Item, KeyValue, Put
-from hyper_proxy.tunnel.coalesce import Coalesce
-from hyper_proxy.tunnel.marks import Marks
+from hyper_proxy.tunnel.behind import Behind
+from hyper_proxy.tunnel.below import Below
+from hyper_proxy.tunnel.gate import Gate
+from hyper_proxy.tunnel.outcome import Failed, Told, attempt, whole
 from hyper_proxy.tunnel.tier import NOWHERE, Part, Tier
+from hyper_proxy.tunnel.writing import Seen, Writing, expired_values, put_values
 
 T = TypeVar("T")
 
 
 class Levels(KeyValue):
-    """tiers: the caches, from the top; last: what knows."""
+    """tiers: the caches, from the top; last: what knows; gate: through which reads of it must pass."""
 
     forwards = False
 
-    def __init__(self, tiers: Sequence[Tier], last: KeyValue) -> None:
+    def __init__(self, tiers: Sequence[Tier], last: KeyValue, gate: Gate) -> None:
         self.tiers = list(tiers)
         self.last = last
         self.kind = last.kind
         self.keeps_versions = last.keeps_versions
-        self.nodes = [*(node for tier in tiers for node in tier.nodes), *last.nodes]
-        self.questions = [Coalesce(tier.pace.fill_s) for tier in tiers]
-        self.marks = [Marks(tier.mark, tier.write_back.longest_s) for tier in tiers]
         self.fields = last.fields
+        self.nodes = [*(node for tier in tiers for node in tier.nodes), *last.nodes]
+        self.gate = gate
+        self.crowds: dict[tuple[bytes, bytes], Any] = {}  # of those who miss a key at the same moment (descent.py)
+        self.below = [Below(tier, depth, partial(self._read, depth + 1)) for depth, tier in enumerate(tiers)]
+        self.writing = Writing(tiers, last, self._read)
+        self.marks = self.writing.marks
 
     # ---- reading
 
     def read_many(self, keys: Sequence[bytes]) -> list[Item | None]:
-        return self._read(0, keys)
+        return whole(keys, self._read(0, keys))
 
-    def _read(self, depth: int, keys: Sequence[bytes]) -> list[Item | None]:
+    def _read(self, depth: int, keys: Sequence[bytes]) -> list[Told]:
         if depth == len(self.tiers):
-            return self.last.read_many(keys)
+            return attempt(self._read_last, keys)
         parts = self.tiers[depth].split(keys)
-        found: list[Item | None] = [None] * len(keys)
+        found: list[Told] = [None] * len(keys)
         for part, items in zip(parts, parallel.each(lambda part: self._read_part(depth, part), parts), strict=True):
             for index, item in zip(part.indexes, items, strict=True):
                 found[index] = item
         return found
 
-    def _read_part(self, depth: int, part: Part) -> list[Item | None]:
-        if part.shard == NOWHERE:
+    def _read_last(self, keys: Sequence[bytes]) -> list[Item | None]:
+        with self.gate:
+            return self.last.read_many(keys)
+
+    def _read_part(self, depth: int, part: Part) -> list[Told]:
+        if part.shard == NOWHERE:  # which is no miss: the level can't have such a key
             return self._read(depth + 1, part.keys)
         try:
             answers: list[Answer] = self.tiers[depth].read(part)
-        except BackendError:  # counted by its node; a cache that is not there has nothing
-            return self._read(depth + 1, part.keys)
+        except BackendError as error:
+            return self._pass_by(depth, part, error)
         return self._complete(depth, part, answers)
 
-    def complete(self, part: Part, answers: list[Answer] | None) -> list[Item | None]:
-        """The items of keys of one shard of the first level, which said `answers`, or nothing that one can use."""
-        return self._read(1, part.keys) if answers is None else self._complete(0, part, answers)
+    def _pass_by(self, depth: int, part: Part, error: BackendError) -> list[Told]:
+        """A server of a level has failed, which its node has counted. A cache that is not there has nothing."""
+        if self.tiers[depth].level.on_error == "fail":
+            return [Failed(error)] * len(part.keys)
+        return self._read(depth + 1, part.keys)
 
-    def _complete(self, depth: int, part: Part, answers: list[Answer]) -> list[Item | None]:
-        tier = self.tiers[depth]
-        items = [None if isinstance(answer, Marked) else answer for answer in answers]
-        wanted = [at for at, item in enumerate(items) if item is None]
+    def complete(self, part: Part, answers: list[Answer] | BackendError) -> list[Item | None]:
+        """The items of keys of one shard of the first level, which said `answers`, or failed. Raises BackendError."""
+        if isinstance(answers, BackendError):
+            return whole(part.keys, self._pass_by(0, part, answers))
+        return whole(part.keys, self._complete(0, part, answers))
+
+    def _complete(self, depth: int, part: Part, answers: list[Answer]) -> list[Told]:
+        items: list[Told] = [answer if isinstance(answer, Item) else None for answer in answers]
+        misses = self.tiers[depth].level.on_miss == "next"
+        wanted = [
+            at for at, answer in enumerate(answers) if isinstance(answer, Marked) or (misses and answer is None)
+        ]
         if not wanted:
             return items
-
-        def ask(keys: Sequence[bytes]) -> list[Item | None]:
-            began = monotonic()
-            below = self._read(depth + 1, keys)
-            entries = [(key, item) for key, item in zip(keys, below, strict=True) if item is not None]
-            if entries and monotonic() - began <= tier.pace.fill_s:
-                tier.fill(part.shard, entries)
-            return below
-
         marked = [isinstance(answers[at], Marked) for at in wanted]
-        below = self.questions[depth].read([part.keys[at] for at in wanted], marked, ask)
+        below = self.below[depth].read(part.shard, [part.keys[at] for at in wanted], marked)
         for at, item in zip(wanted, below, strict=True):
             items[at] = item
         return items
@@ -106,26 +116,37 @@ class Levels(KeyValue):
     # ---- writing
 
     def update(self, keys: Sequence[bytes], change: Change[T]) -> tuple[T, tuple[int, ...]]:
-        with self._marked(keys):
-            return self.last.update(keys, change)
+        with self.writing.of(keys) as values:
+            if not self.writing.through:
+                return self.last.update(keys, change)
+            seen = Seen(keys, change)
+            told: tuple[T, tuple[int, ...]] = self.last.update(keys, seen)
+            values.update(seen.values)
+            return told
 
     def put_many(self, entries: Sequence[tuple[bytes, Put]]) -> None:
-        with self._marked([key for key, _ in entries]):
+        with self.writing.of([key for key, _ in entries]) as values:
             self.last.put_many(entries)
+            values.update(put_values(entries))
 
     # The storage itself may do these on several servers, where `update` needs all keys to be on one.
 
     def put_many_if_absent(self, entries: Sequence[tuple[bytes, Put]]) -> bool:
-        with self._marked([key for key, _ in entries]):
-            return self.last.put_many_if_absent(entries)
+        with self.writing.of([key for key, _ in entries]) as values:
+            stored = self.last.put_many_if_absent(entries)
+            if stored:
+                values.update(put_values(entries))
+            return stored
 
     def delete_many(self, keys: Sequence[bytes]) -> int:
-        with self._marked(keys):
+        with self.writing.of(keys):
             return self.last.delete_many(keys)
 
     def expire_many(self, keys: Sequence[bytes], expires_at: float | None) -> list[Item | None]:
-        with self._marked(keys):
-            return self.last.expire_many(keys, expires_at)
+        with self.writing.of(keys) as values:
+            before = self.last.expire_many(keys, expires_at)
+            values.update(expired_values(keys, before, expires_at))
+            return before
 
     def clear(self) -> None:
         self.last.clear()
@@ -135,22 +156,6 @@ class Levels(KeyValue):
 
     def _empty(self) -> None:
         parallel.each(lambda tier: tier.empty(), self.tiers)
-
-    @contextmanager
-    def _marked(self, keys: Sequence[bytes]) -> Iterator[None]:
-        began = monotonic()
-        self._mark(keys)
-        try:
-            yield
-        except BackendError:
-            for marks in self.marks:
-                marks.owe(keys)  # once more in a moment, though the mark stands: the server may do it only then
-            raise
-        if monotonic() - began > min(tier.pace.slow_s for tier in self.tiers):
-            self._mark(keys)
-
-    def _mark(self, keys: Sequence[bytes]) -> None:
-        parallel.each(lambda marks: marks.set(keys), self.marks)
 
     # ---- life
 
@@ -168,5 +173,14 @@ class Levels(KeyValue):
             if isinstance(successor, Levels) and heir is not None and heir.level.storage == tier.level.storage:
                 self.marks[depth].hand_over(successor.marks[depth])
         below = successor.last if isinstance(successor, Levels) else successor
-        if below is not self.last:
-            self.last.release(below if type(below) is type(self.last) else None)
+        mine = self.last.below if isinstance(self.last, Behind) else self.last
+        heir_below = below.below if isinstance(below, Behind) else below
+
+        def let_go() -> None:
+            if heir_below is not mine:
+                mine.release(heir_below if type(heir_below) is type(mine) else None)
+
+        if isinstance(self.last, Behind):
+            self.last.pass_on(below, let_go)
+        else:
+            let_go()

@@ -9,19 +9,22 @@ from dataclasses import dataclass
 
 from hyper_proxy.common import parallel
 from hyper_proxy.common.errors import BackendError
+from hyper_proxy.common.gather import Gather
 from hyper_proxy.config.model import Level, WriteBack
 from hyper_proxy.conn_pool.lane import Lane
-from hyper_proxy.conn_pool.node import Greeting
-from hyper_proxy.conn_pool.nodes import Nodes
+from hyper_proxy.conn_pool.node import Greeting, Node
+from hyper_proxy.conn_pool.pools import Pools
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ
-from hyper_proxy.storage.cache import Answer, Cache
+from hyper_proxy.storage.cache import NOTHING, Answer, Cache
 from hyper_proxy.storage.keyvalue import Item
 from hyper_proxy.storage.sharded import Locate
 from hyper_proxy.tunnel.batch import Batch
+from hyper_proxy.tunnel.deadline import send_by
+from hyper_proxy.tunnel.outcome import Failed, Told
 
 # A fill may wait behind so many bytes; behind more it might come too late.
-SPARE_BYTES = 65536
+SPARE_BYTES = 1 << 20
 
 NOWHERE = -1
 
@@ -74,8 +77,11 @@ class Tier:
         self.cache = cache
         same = previous is not None and previous.level.storage == level.storage
         kept = previous.nodes if previous and same else None
-        self.nodes: Nodes = Nodes(instance, level, self.cache.parser, self.cache.greeting, kept)
+        self.nodes: Pools = Pools(instance, level, cache.parser, cache.greeting, kept, cache.speech)
         self.placement = placement
+        self.keeps = cache.keeps and not level.read_only  # else it is filled by others
+        self.is_written = self.keeps and level.write != "around"
+        self.deadline_s = level.deadline_ms / 1000 if level.optional else 0.0
 
     def split(self, keys: Sequence[bytes]) -> list[Part]:
         """The parts; the keys that this kind of server can't hold are NOWHERE."""
@@ -90,44 +96,79 @@ class Tier:
     def read(self, part: Part) -> list[Answer]:
         """What it has of each key. Raises BackendError."""
         lane = self._lane(part.shard)
-        reply = Batch().ask(lane, self.cache.question(part.keys), READ)
+        (reply,) = self.ask(part.shard, [self.cache.question(part.keys)], READ)
+        if isinstance(reply, BackendError):
+            raise reply
         try:
             return self.cache.answers(reply, part.keys)
         except (ReplyError, ValueError) as fault:
             if reply[:1] == b"-" or reply.startswith((b"SERVER_ERROR", b"ERROR")):
-                raise lane.node.error("protocol", str(fault)) from None
+                raise self.fault(part.shard, str(fault)) from None
             raise lane.distrust(str(fault)) from None
 
-    def fill(self, shard: int, entries: Iterable[tuple[bytes, Item]]) -> None:
-        """Add what was found below, off the reply's path: the answers are dropped.
+    def fault(self, shard: int, detail: str) -> BackendError:
+        """Count an answer that is an error, or none to the question, and say it."""
+        error: BackendError = self._lane(shard).node.error("protocol", detail)
+        return error
 
-        A server that is busy, or not connected, is spared: what waits for it might come too late.
+    def ask(self, shard: int, requests: Sequence[bytes], klass: int) -> list[bytes | BackendError]:
+        """The replies of one server; of an optional level, what has come in time."""
+        batch, lane = Batch(), self._lane(shard)
+        for request in requests:
+            self._send(batch, lane, request, klass)
+        batch.wait()
+        return batch.slots
+
+    def _send(self, batch: Batch, lane: Lane, request: bytes, klass: int) -> None:
+        if self.deadline_s:
+            send_by(batch, lane, request, klass, self.deadline_s)
+        else:
+            batch.send(lane, request, klass)
+
+    def fill(self, shard: int, entries: Iterable[tuple[bytes, Told]], told: Gather | None = None) -> None:
+        """Add what was found below, or that nothing was, off the reply's path. Write-back has no other way to a server.
+
+        A server that is busy, or not connected, is spared: what waits for it might come too late. told: gets the
+        server's answer to each entry by its position, or at once an empty one where nothing is sent.
         """
-        lane = next((lane for lane in self.nodes[shard].shared.values() if lane.is_open), None)
-        if lane is None:
-            return
-        for key, item in entries:
-            seconds = self._seconds(item)
-            request = self.cache.fill(key, item, seconds) if seconds > 0 else None
-            if request is not None and lane.pending_bytes <= SPARE_BYTES:
-                lane.submit(request, IDEMPOTENT, None, 0)
+        lane = self.nodes.targets[shard].open_lane()
+        for position, (key, item) in enumerate(entries):
+            request = self._filling(key, item) if lane is not None and lane.pending_bytes <= SPARE_BYTES else None
+            if request is not None and lane is not None:
+                lane.submit(request, IDEMPOTENT, told, position)
+            elif told is not None:
+                told.deliver(position, b"")
 
-    def _seconds(self, item: Item) -> float:
-        """How long an item stays: write_back.ttl with jitter, so that keys filled together do not end together."""
-        ttl, jitter = self.write_back.ttl, self.write_back.jitter
-        seconds = ttl * random.uniform(1 - jitter, 1 + jitter)
+    def _filling(self, key: bytes, item: Told) -> bytes | None:
+        """The request; None when this can't be kept, or not for long enough. Nobody's value may pass for NOTHING."""
+        if not self.keeps or isinstance(item, Failed):
+            return None
+        if item is None:
+            seconds = self._around(self.write_back.negative_ttl)
+            return self.cache.fill(key, Item(NOTHING, 0, None, 0), max(seconds, 1.0)) if seconds > 0 else None
+        seconds = self.seconds(item)
+        return self.cache.fill(key, item, seconds) if seconds > 0 and item.value != NOTHING else None
+
+    def seconds(self, item: Item) -> float:
+        """How long an item stays."""
+        seconds = self._around(self.write_back.ttl)
         return seconds if item.expires_at is None else min(seconds, item.expires_at - time.time())
+
+    def _around(self, ttl: float) -> float:
+        """With jitter, so that keys filled together do not end together."""
+        jitter = self.write_back.jitter
+        return ttl * random.uniform(1 - jitter, 1 + jitter)
 
     def mark(self, keys: Sequence[bytes]) -> list[bytes]:
         """Mark these keys as written; returns those of which nobody knows whether the mark stands."""
-        if not self.cache.keeps:
+        if not self.is_written:
             return []
         parts = [part for part in self.split(list(dict.fromkeys(keys))) if part.shard != NOWHERE]
         batch = Batch()
         asked: list[bytes] = []
         for part in parts:
             for key in part.keys:
-                batch.send(self._lane(part.shard), self.cache.mark(key, self.pace.mark_s), IDEMPOTENT)
+                self._send(batch, self._lane(part.shard), self.cache.mark(key, self.pace.mark_s), IDEMPOTENT)
                 asked.append(key)
         batch.wait()
         replies = batch.slots
@@ -140,10 +181,10 @@ class Tier:
 
     def empty(self) -> None:
         """Remove everything from every server, whatever the others say. Raises BackendError when one does not."""
-        parallel.each(self._empty, range(len(self.nodes) if self.cache.keeps else 0))
+        parallel.each(self._empty, list(self.nodes) if self.keeps else [])
 
-    def _empty(self, shard: int) -> None:
-        lane = self._lane(shard)
+    def _empty(self, node: Node) -> None:
+        lane = node.lane(self.cache.greeting)
         reply = Batch().ask(lane, self.cache.empty(), ADMIN)
         if reply not in (b"+OK\r\n", b"OK\r\n"):
             raise lane.node.error("protocol", f"it was not emptied: {reply[:80]!r}")
@@ -154,7 +195,7 @@ class Tier:
 
     def lanes(self, greeting: Greeting) -> list[Lane]:
         """The shared lanes by shard, for a client's own requests."""
-        return [node.lane(greeting) for node in self.nodes]
+        return [target.lane(greeting) for target in self.nodes.targets]
 
     def _lane(self, shard: int) -> Lane:
-        return self.nodes[shard].lane(self.cache.greeting)
+        return self.nodes.targets[shard].lane(self.cache.greeting)

@@ -10,8 +10,8 @@ from hyper_proxy.config.codes import CODES, ERROR, WARNING
 from hyper_proxy.config.rules import RULES
 from tests.config.texts import FULL, PLAIN, change, findings, line_of
 
-OF_FILES = {"HP101", "HP102"}
-"""Shown in test_load.py: these are about files, not about their text."""
+OF_FILES = {"HP101", "HP102", "HP111", "HP112", "HP407"}
+"""Shown in test_load.py and tests/plugins/test_check.py: these are about files, not about their text."""
 
 
 @dataclass(frozen=True)

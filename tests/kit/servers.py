@@ -57,8 +57,10 @@ class Running:
         return accepts(self.port) and (not self.path or Path(self.path).exists())
 
     def freeze(self) -> None:
-        """SIGSTOP: it accepts connections and never answers."""
+        """SIGSTOP, until all of it stands: it accepts connections and never answers."""
         self.process.send_signal(signal.SIGSTOP)
+        tasks = Path(f"/proc/{self.pid}/task")
+        wait_for(lambda: all(") T " in (task / "stat").read_text() for task in tasks.iterdir()), "it stands still")
 
     def thaw(self) -> None:
         """SIGCONT."""

@@ -14,6 +14,8 @@ from hyper_proxy.hashing import Placement
 from hyper_proxy.hashing import build as build_placement
 from hyper_proxy.stack import CACHES
 from hyper_proxy.storage.keyvalue import Change, Expire, Item, KeyValue, Put, Remove
+from hyper_proxy.tunnel.behind import Behind
+from hyper_proxy.tunnel.gate import Gate
 from hyper_proxy.tunnel.levels import Levels
 from hyper_proxy.tunnel.tier import Pace, Tier
 from tests.conn_pool.conftest import until
@@ -87,19 +89,29 @@ def placement_of(level: Level) -> Placement:
 class Stack:
     """Levels above a Memory."""
 
-    def __init__(self, kinds: Sequence[str], servers: Sequence[Sequence[Running]], ttl: float, pace: Pace) -> None:
+    def __init__(
+        self,
+        kinds: Sequence[str],
+        servers: Sequence[Sequence[Running]],
+        write_back: WriteBack,
+        pace: Pace,
+        policies: Sequence[dict[str, Any]] = (),
+    ) -> None:
         self.memory = Memory()
         self.servers = servers
         timeout, backoff = Timeout(500, 2000, 2000), Backoff(20, 50)
         levels = [
-            Level(kind, servers_of(nodes), timeout=timeout, backoff=backoff)
-            for kind, nodes in zip(kinds, servers, strict=True)
+            Level(kind, servers_of(nodes), timeout=timeout, backoff=backoff, **policy)
+            for kind, nodes, policy in zip(kinds, servers, policies or [{}] * len(kinds), strict=True)
         ]
         self.tiers = [
-            Tier("user", level, WriteBack(ttl), CACHES[level.storage](level), placement_of(level), None, pace)
+            Tier("user", level, write_back, CACHES[level.storage](level), placement_of(level), None, pace)
             for level in levels
         ]
-        self.levels = Levels(self.tiers, self.memory)
+        self.gate = Gate("user", write_back.max_below or 100, write_back.below_wait_ms)
+        waits = bool(levels) and levels[-1].write == "behind"
+        self.behind = Behind("user", self.memory, levels[-1].max_behind_bytes) if waits else None
+        self.levels = Levels(self.tiers, self.behind or self.memory, self.gate)
 
     def read(self, *keys: bytes) -> list[bytes | None]:
         """The values."""
@@ -146,10 +158,18 @@ def build() -> Iterator[Build]:
     running: list[Running] = []
     stacks: list[Stack] = []
 
-    def start(*kinds: str, ttl: float = 100, pace: Pace | None = None) -> Stack:
+    def start(
+        *kinds: str,
+        ttl: float = 100,
+        pace: Pace | None = None,
+        negative_ttl: float = 0,
+        max_below: int = 0,
+        policies: Sequence[dict[str, Any]] = (),
+    ) -> Stack:
         tiers = [[KINDS[kind](), KINDS[kind]()] for kind in kinds]
         running.extend(node for nodes in tiers for node in nodes)
-        stacks.append(Stack(kinds, tiers, ttl, pace or Pace()))
+        write_back = WriteBack(ttl, negative_ttl=negative_ttl, max_below=max_below, below_wait_ms=200)
+        stacks.append(Stack(kinds, tiers, write_back, pace or Pace(), policies))
         return stacks[-1]
 
     yield start

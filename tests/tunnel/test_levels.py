@@ -153,7 +153,7 @@ def test_a_successor_owes_the_marks_of_its_predecessor(build: Build) -> None:
     stack.wait_kept(*KEYS)
     stack.servers[0][0].freeze()
     stack.levels.put_many([(key, Put(b"new")) for key in KEYS])
-    before, stack.levels = stack.levels, Levels(stack.tiers, stack.memory)
+    before, stack.levels = stack.levels, Levels(stack.tiers, stack.memory, stack.gate)
     before.release(stack.levels)
     before.put_many([(KEYS[0], Put(b"newer"))])  # of a request that had begun
     stack.servers[0][0].thaw()

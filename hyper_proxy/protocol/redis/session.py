@@ -120,6 +120,7 @@ class RedisSession(Session):
             cython.cast(Descent, self.batch).nil = null(self.resp)
             cython.cast(Descent, self.batch).nothing = bulk(NOTHING)
             cython.cast(Descent, self.batch).lacking = null(self.resp) if top.level.on_miss == "next" else SIGN
+            cython.cast(Descent, self.batch).crowds = storage.crowds
             cython.cast(Descent, self.batch).deadline_s = top.deadline_s
         self.special = (
             not (storage.forwards or self.leveled)
