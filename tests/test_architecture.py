@@ -46,7 +46,8 @@ def sources(*folders: str) -> list[Path]:
 
 CODE = sources(*PACKAGES)
 TESTS = sources("tests")
-ALL = [*CODE, *TESTS, *sources("scripts")]
+EXAMPLES = sources("etc")
+ALL = [*CODE, *TESTS, *EXAMPLES, *sources("scripts")]
 TREES = {path: ast.parse(path.read_text()) for path in ALL}
 
 
@@ -97,6 +98,18 @@ def test_importing_the_configuration_loads_no_layer() -> None:
     script = "import sys, hyper_proxy.config.load; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     report([name for name in loaded.stdout.split() if folder_of(name) in LAYERS])
+
+
+def test_a_plug_in_needs_one_module_of_the_proxy() -> None:
+    """What the examples need is what is offered to everybody; all else may change."""
+    ours = [one for one in imports(EXAMPLES) if one.name.split(".")[0] in PACKAGES]
+    assert ours
+    report([str(one) for one in ours if one.name != "hyper_proxy.plugin"])
+
+
+def test_only_plug_ins_import_what_is_made_for_them() -> None:
+    """What is built in stands in the tables by itself."""
+    report([str(one) for one in imports(CODE) if f"{one.name}.".startswith("hyper_proxy.plugin.")])
 
 
 def test_the_master_imports_only_config_common_and_stats() -> None:

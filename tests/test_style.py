@@ -9,7 +9,7 @@ import pytest
 
 from hyper_proxy.build import ROOT
 
-FOLDERS = ("hyper_proxy", "workers", "supervisor", "tests", "scripts/benchmark")
+FOLDERS = ("hyper_proxy", "workers", "supervisor", "tests", "etc/examples", "scripts/benchmark")
 
 
 def python_scripts() -> list[str]:

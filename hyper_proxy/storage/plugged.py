@@ -17,7 +17,7 @@ from gevent.lock import BoundedSemaphore
 from gevent.threadpool import ThreadPool
 
 from hyper_proxy.common.errors import BackendError, ClientError, HyperProxyError
-from hyper_proxy.common.plugin_error import Owner, PluginError, describe, place_of
+from hyper_proxy.common.plugin_error import Owner, PluginError, describe, guarded, place_of
 from hyper_proxy.config.model import Level, Server
 from hyper_proxy.stats.slowlog import Allowance
 from hyper_proxy.storage.keyvalue import Change, Expire, Item, KeyValue, Put, Remove
@@ -146,12 +146,9 @@ class Plugged:
         if previous is not None and previous.settings == _settings(instance, level):
             return previous
         try:
-            return PluggedStorage(self.owner, self.make, instance, level)
-        except HyperProxyError:
-            raise
-        except Exception as error:
-            at = place_of(error, self.owner)
-            detail = f"plug-in '{self.owner.name}' can't serve it: {describe(error)}{f' ({at})' if at else ''}"
+            return guarded(self.owner, "making it", PluggedStorage, self.owner, self.make, instance, level)
+        except PluginError as error:
+            detail = f"plug-in '{self.owner.name}' can't serve it: {error.reason}{f' ({error.at})' if error.at else ''}"
             raise BackendError(instance, level.servers[0].label, "plugin", detail) from error
 
 
