@@ -10,11 +10,22 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
 from typing import Protocol
 
 from hyper_proxy.config.addresses import read_listen
 from hyper_proxy.config.model import GIB, KIB, MIB, Listen
 from hyper_proxy.config.notes import Notes, Path, suggest
+
+
+class Absent(Enum):
+    """Marks a setting that has no default: the file must say it."""
+
+    REQUIRED = "required"
+
+
+REQUIRED = Absent.REQUIRED
 
 _SIZE = re.compile(r"([0-9]+) ?(?:([KMG])(?:I?B)?|B)?", re.IGNORECASE)
 _UNITS = {"": 1, "K": KIB, "M": MIB, "G": GIB}
@@ -99,6 +110,18 @@ class Seconds:
         if not math.isfinite(value) or not self.low <= value <= self.high:
             raise Bad("HP106", f"{value} is not between {self.low:.15g} and {self.high:.15g}")
         return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A moment, in unix seconds."""
+
+    accepts: str = "a date with time and zone, such as 2030-01-31T02:00:00Z"
+
+    def read(self, value: object, place: Place) -> float:
+        if not isinstance(value, datetime) or value.tzinfo is None:
+            raise Bad("HP105", f"{self.accepts}, is wanted here")
+        return value.timestamp()
 
 
 @dataclass(frozen=True, slots=True)

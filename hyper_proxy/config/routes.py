@@ -18,7 +18,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from hyper_proxy.config.checks import Bad, Integer, Kind, Place, wrong_type
+from hyper_proxy.config.checks import REQUIRED, Bad, Integer, Kind, Moment, Place, Seconds, Share, Switch, wrong_type
 from hyper_proxy.config.model import MAIN, Level, Route, Server
 from hyper_proxy.config.notes import suggest
 from hyper_proxy.config.table_split import placed, server_at
@@ -62,6 +62,26 @@ ROUTES: dict[str, RouteRow] = {
         Shape.LIST, Join.PRODUCT,
         "the first; where it fails, the next: reads and writes that may be repeated, and whatever was not sent",
         options={"rate": (Integer(0, 1_000_000), 0)},
+    ),
+    "class": RouteRow(
+        Shape.MAPPING, Join.PRODUCT, "reads to one, all other commands to another", names=("read", "write")
+    ),
+    "shadow": RouteRow(
+        Shape.PAIR, Join.PRODUCT,
+        "`of` serves; this one sees a fraction of the requests, too, and nobody waits for it",
+        options={"fraction": (Share(), 1.0), "compare": (Switch(), False)},
+    ),
+    "all": RouteRow(Shape.LIST, Join.PRODUCT, "all are asked, and all must succeed"),
+    "majority": RouteRow(Shape.LIST, Join.PRODUCT, "all are asked; answered when more than half have succeeded"),
+    "any": RouteRow(Shape.LIST, Join.PRODUCT, "all are asked and waited for; one success is enough"),
+    "fastest": RouteRow(Shape.LIST, Join.PRODUCT, "all are asked; answered at the first success"),
+    "warm_up": RouteRow(
+        Shape.PAIR, Join.PRODUCT, "`of` is a cold cache; what reads miss there is fetched from this one and kept"
+    ),
+    "migrate": RouteRow(
+        Shape.PAIR, Join.SUM,
+        "keys go from `of` to this one, one by one, in `hours` from `begins` on; nothing is copied",
+        options={"begins": (Moment(), REQUIRED), "hours": (Seconds(0.001, 10_000), REQUIRED)},
     ),
 }  # fmt: skip
 
@@ -122,18 +142,22 @@ def _children(
     for name in inner:
         if row.names and name not in row.names:
             place.bad(Bad("HP104", f"'{name}' is none of {', '.join(row.names)}{suggest(name, row.names)}"), *at, kind)
+    for name in row.names:
+        if name not in inner:
+            place.bad(Bad("HP107", f"'{name}' is missing: a {kind} route has {' and '.join(row.names)}"), *at, kind)
     return list(inner), [_read(child, place, (*at, kind, name)) for name, child in inner.items()]
 
 
 def _option(key: str, row: RouteRow, value: dict[str, Any], place: Place, at: tuple[str | int, ...]) -> object:
     kind, default = row.options[key]
-    if key not in value:
-        return default
     try:
-        return kind.read(value[key], place)
+        if key in value:
+            return kind.read(value[key], place)
+        if default is REQUIRED:
+            place.bad(Bad("HP107", f"{key} is missing: {kind.accepts}"), *at)
     except Bad as bad:
         place.bad(bad, *at, key)
-        return default
+    return default
 
 
 @dataclass(frozen=True, slots=True)

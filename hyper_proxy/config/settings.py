@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from hyper_proxy.common.log_lines import FORMS
 from hyper_proxy.config.ask import distribution_fault, hash_fault
+from hyper_proxy.config.checks import (
+    REQUIRED as REQUIRED,
+)
 from hyper_proxy.config.checks import (
     Address,
     Choice,
@@ -51,7 +53,9 @@ KNOWING = ["redis", "memcache", "sqlite", "mysql"]
 """The storages that can be the last of several levels: what they say is so."""
 NETWORK = ("redis", "memcache", "lushan", "mysql")
 """Storages that are servers at addresses; sqlite is a file."""
-KINDS = [*NETWORK, "sqlite"]
+LOCAL = "local"
+"""Copies in the worker's own memory: the first of several levels, and no server."""
+KINDS = [*NETWORK, "sqlite", LOCAL]
 """All storages."""
 PLACED = [*NETWORK]
 """Storages over whose servers keys are spread."""
@@ -62,15 +66,6 @@ PIPELINED = ("redis", "memcache", "lushan")
 """Storages whose connections carry the requests of many clients at once."""
 SQL = ("mysql",)
 """Storages that are tables of a SQL server."""
-
-
-class Absent(Enum):
-    """Marks a setting that has no default: the file must say it."""
-
-    REQUIRED = "required"
-
-
-REQUIRED = Absent.REQUIRED
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +102,7 @@ SECTIONS: dict[str, Section] = {
     "pool": Section(
         "level", "pool", "Further servers that the level's route may send requests to.", many=True, needed=False
     ),
+    "rooms": Section("level", "rooms", "How the rooms on both sides of '----' in servers stand in for each other."),
     "timeout": Section("level", "timeout", "Deadlines towards one server, each counted apart."),
     "backoff": Section("level", "backoff", "The pause before a lost server is dialled again: doubled, with jitter."),
 }
@@ -118,7 +114,8 @@ class Setting:
 
     `default` is the value as it would be written in toml. hot: a reload applies it to the workers that run, else it
     starts new ones in their place, or refuses: then it takes a `restart`.
-    `only` names the protocols (of an instance) or storages (of a level) for which the key has a meaning; empty: all.
+    `only` names the protocols (of an instance) or storages (of a level) for which the key has a meaning; empty: all but
+    those of `but`.
     """
 
     section: str
@@ -129,6 +126,11 @@ class Setting:
     hot: bool = True
     restart: bool = False
     only: Sequence[str] = ()
+    but: Sequence[str] = ()
+
+    def fits(self, kind: str) -> bool:
+        """Has the key a meaning for this protocol or storage?"""
+        return kind in self.only if self.only else kind not in self.but
 
 
 _NAME = Text(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", "a word of letters, digits, '_', '.' and '-', at most 64 long")
@@ -263,11 +265,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("write_back", "below_wait_ms", _MS, 1000,
             "that a read waits for its turn at the last level; then its client gets an error"),
 
-    Setting("level", "storage", Choice(KINDS, ("local",)), REQUIRED,
+    Setting("level", "storage", Choice(KINDS), REQUIRED,
             "what the servers are"),
     Setting("level", "servers", _SERVERS, REQUIRED,
             "the servers; their order is part of where keys live. An alias takes the address's place in a hash ring, "
-            "so that a server can move without moving its keys"),
+            "so that a server can move without moving its keys", but=(LOCAL,)),
+    Setting("level", "max_bytes", Size(64 * KIB, 1024 * GIB), "32MB",
+            "memory that the copies may take in each worker", only=(LOCAL,)),
     Setting("level", "hash", _HASH, "",
             "the hash function of keys; the default belongs to the distribution: fnv1a_64 for ketama, as in twemproxy",
             only=PLACED),
@@ -313,15 +317,15 @@ SETTINGS: tuple[Setting, ...] = (
             "this level is passed by when it has not answered within deadline_ms", only=CACHES),
     Setting("level", "deadline_ms", _MS, 20,
             "how long an optional level is waited for, connecting included", only=CACHES),
-    Setting("level", "max_lag_s", Seconds(0, DAY_S), 0,
-            "how far one of `servers` may be behind its writer; while it is further, or its replication does not run, "
-            "reads go to the writer. 0: nobody asks", only=SQL),
     Setting("level", "max_behind_bytes", Size(64 * KIB, 64 * GIB), "16MB",
             'keys and values that wait for the level below, where write is "behind"; further writes wait for it',
             only=_COPIES),
     Setting("level", "writers", _WRITERS, [],
             "the servers that take the writes, one for each of `servers`, by position, which then only read; empty: "
             "servers take both", only=SQL),
+    Setting("level", "max_lag_s", Seconds(0, DAY_S), 0,
+            "how far one of `servers` may be behind its writer; while it is further, or its replication does not run, "
+            "reads go to the writer. 0: nobody asks", only=SQL),
     Setting("level", "database", _DATABASE, "",
             "the database of the connections; a table may be named with its own", only=SQL),
     Setting("level", "table", TableRule(), None,
@@ -342,13 +346,39 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("pool", "hash", _HASH, "",
             "the hash function of keys, where the pool has a distribution of its own", only=PIPELINED),
 
+    Setting("rooms", "prefer", _names("first", "second", "local"), "first",
+            "the room that serves while it can: the one before or after '----', or the one that has servers on a network "
+            "of this machine", only=PIPELINED),
+    Setting("rooms", "writes", _names("single", "mirror"), "single",
+            "where writes go: to the room that serves, and nothing is copied to the other; or to both, and what one has "
+            "missed is copied before it serves again", only=("redis", "memcache")),
+    Setting("rooms", "on_return", _names("keep", "empty"), "keep",
+            "what becomes of what a server holds that did not get the last writes, where writes go to a single room: it "
+            "is kept, or removed before the server serves again. A level above another always removes it",
+            only=PIPELINED),
+    Setting("rooms", "interval_ms", _MS, 100,
+            "how often every server is asked for a sign of life", only=PIPELINED),
+    Setting("rooms", "failures", Integer(1, 100), 2,
+            "of signs of life, or of connections, in a row: its peer serves then", only=PIPELINED),
+    Setting("rooms", "hold_s", Seconds(0, 3600), 2,
+            "for how long a server must have answered every time before it serves again", only=PIPELINED),
+    Setting("rooms", "folder", FilePath(), "",
+            "the folder for what must not be forgotten: which server has missed what; empty: in memory, until the fleet "
+            "ends", only=PIPELINED),
+    Setting("rooms", "max_journal", Size(64 * KIB, 64 * GIB), "64MB",
+            'names of keys that one server may miss where writes = "mirror"; with more it stays out until it was made '
+            "equal by hand", only=("redis", "memcache")),
+    Setting("rooms", "sync", _names("no", "yes"), "no",
+            "whether a missed write is on the disk before its client is answered; no: a crash of the whole machine may "
+            "lose the last ones, a crash of the proxy does not", only=("redis", "memcache")),
+
     Setting("timeout", "connect_ms", _MS, 50,
             "to open a connection; to log in then has read_ms", only=NETWORK),
     Setting("timeout", "read_ms", _MS, 200,
             "from sending a request to its answer; only this one counts against the server. For sqlite: that another "
-            "process may hold the file. For mysql: of each statement"),
+            "process may hold the file. For mysql: of each statement", but=(LOCAL,)),
     Setting("timeout", "queue_ms", _MS, 200,
-            "that a request may wait in the proxy before it is sent"),
+            "that a request may wait in the proxy before it is sent", but=(LOCAL,)),
 
     Setting("backoff", "base_ms", _MS, 50, "the first pause", only=NETWORK),
     Setting("backoff", "max_ms", _MS, 5000, "the longest pause", only=NETWORK),

@@ -5,48 +5,71 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+from hyper_proxy.config.addresses import ROOMS
 from hyper_proxy.config.model import MAIN, Level, Route
 from hyper_proxy.conn_pool.node import Greeting, Node
 from hyper_proxy.conn_pool.nodes import Nodes
 from hyper_proxy.conn_pool.replies import ReplyParser
-from hyper_proxy.conn_pool.routes.route import RouteTarget
+from hyper_proxy.conn_pool.rooms.rooms import Rooms, second_room
+from hyper_proxy.conn_pool.routes.route import RouteTarget, Setting, home_of
+from hyper_proxy.conn_pool.routes.speech import Speech
 from hyper_proxy.conn_pool.routes.table import PRODUCTS
 from hyper_proxy.conn_pool.target import Target
 
 
 class Pools:
-    """A sequence of all nodes. `previous`: those of the configuration before; unchanged ones keep their connections.
+    """A sequence of all nodes. `speech` is what routes must understand of their words; `previous`: those of the configuration before; unchanged ones keep their connections.
 
     targets  by shard of the level's placement (hyper_proxy/hashing/routes/build.py)
-    homes    nodes that together have every key: where to count and walk them
+    homes    what has every key, all together: where to count and walk them
+    every    all servers, or the pairs that they are: where to send what is for each of them
     """
 
     def __init__(
-        self, instance: str, level: Level, parser: type[ReplyParser], greeting: Greeting, previous: Pools | None
+        self,
+        instance: str,
+        level: Level,
+        parser: type[ReplyParser],
+        greeting: Greeting,
+        previous: Pools | None,
+        speech: Speech,
     ) -> None:
+        self.speech = speech
         before: dict[str, Nodes] = previous.by_name if previous else {}
-        self.by_name: dict[str, Nodes] = {
-            name: Nodes(instance, one, parser, greeting, before.get(name)) for name, one in level.pool_levels().items()
-        }
+        self.by_name: dict[str, Nodes] = {}
+        self.rooms: dict[str, Rooms] = {}
+        for name, one in level.pool_levels().items():
+            first = self.by_name[name] = Nodes(instance, one, parser, greeting, before.get(name))
+            if one.peers:
+                peers = name + ROOMS
+                second = Nodes(instance, second_room(one), parser, greeting, before.get(peers))
+                self.by_name[peers] = second
+                self.rooms[name] = Rooms(instance, one, greeting, speech, first, second)
         route = level.route or Route("pool", pool=MAIN)
         self.targets: list[Target] = self._targets(route)
         self.homes = self._homes(route)
+        self.every = [target for name in level.pool_levels() for target in self._pool(name)]
         self.all = [node for nodes in self.by_name.values() for node in nodes]
 
     def _targets(self, route: Route) -> list[Target]:
         """In the order of config/routes.py `spots`."""
         if route.kind == "pool":
-            return list(self.by_name[route.pool])
+            return self._pool(route.pool)
         children = [self._targets(child) for child in route.children]
         if route.kind in PRODUCTS:
             make = PRODUCTS[route.kind]
-            return [RouteTarget(route, combined, make) for combined in product(*children)]
+            setting = Setting(route, self.speech)
+            return [RouteTarget(setting, combined, make) for combined in product(*children)]
         return [target for child in children for target in child]
 
-    def _homes(self, route: Route) -> list[Node]:
+    def _pool(self, name: str) -> list[Target]:
+        """By shard of the pool."""
+        return [*self.rooms[name].targets] if name in self.rooms else [*self.by_name[name]]
+
+    def _homes(self, route: Route) -> list[Target]:
         if route.kind == "pool":
-            return list(self.by_name[route.pool])
-        served = route.children[:1] if route.kind in PRODUCTS else route.children
+            return self._pool(route.pool)
+        served = [route.children[home_of(route)]] if route.kind in PRODUCTS else route.children
         return list(dict.fromkeys(node for child in served for node in self._homes(child)))
 
     def __iter__(self) -> Iterator[Node]:
@@ -57,5 +80,7 @@ class Pools:
 
     def close(self, successor: Pools | None) -> None:
         """Close the nodes that the successor does not have."""
+        for rooms in self.rooms.values():
+            rooms.stop()
         for name, nodes in self.by_name.items():
             nodes.close(successor.by_name.get(name) if successor else None)

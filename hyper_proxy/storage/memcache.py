@@ -11,6 +11,7 @@ from hyper_proxy.conn_pool.pools import Pools
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.conn_pool.target import Target
 from hyper_proxy.storage.memcache_replies import MemcacheParser
+from hyper_proxy.storage.memcache_speech import MemcacheSpeech
 
 MAX_KEY_BYTES = 250  # what memcached takes; with a longer key it would not read the value of a set
 QUESTIONS = 2  # one would not show a server that answers too much
@@ -41,7 +42,7 @@ class MemcacheStorage:
     def __init__(self, instance: str, level: Level, previous: object = None) -> None:
         self.level = level
         kept: Pools | None = previous.nodes if isinstance(previous, MemcacheStorage) else None
-        self.nodes: Pools = Pools(instance, level, MemcacheParser, MemcacheGreeting(), kept)
+        self.nodes: Pools = Pools(instance, level, MemcacheParser, MemcacheGreeting(), kept, MemcacheSpeech())
         self._lanes: dict[int, list[Lane]] = {}
 
     def lanes(self, client: int) -> list[Lane]:

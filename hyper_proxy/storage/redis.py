@@ -12,29 +12,26 @@ from hyper_proxy.conn_pool.node import Greeting, Node
 from hyper_proxy.conn_pool.pools import Pools
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.conn_pool.target import Target
+from hyper_proxy.storage.redis_speech import RedisSpeech
+from hyper_proxy.storage.redis_words import encode as encode
+from hyper_proxy.storage.redis_words import join_words as join_words
 from hyper_proxy.storage.resp import RespParser
 
 MAX_IDLE = 16  # borrowed lanes kept for the next borrower, per node and greeting
 
 
-def join_words(argv: Sequence[bytes]) -> bytes:
-    """The request that these words make."""
-    return b"*%d\r\n%b" % (len(argv), b"".join([b"$%d\r\n%b\r\n" % (len(word), word) for word in argv]))
-
-
-def encode(*words: bytes | str | int) -> bytes:
-    """The same from texts and numbers."""
-    return join_words([word if isinstance(word, bytes) else str(word).encode() for word in words])
-
-
 @dataclass(frozen=True, slots=True)
 class RedisGreeting:
-    """What makes two connections to one redis server different: database and RESP version; the user is the level's."""
+    """What makes two connections to one redis server different: database and RESP version; the user is the level's.
+
+    readonly: to a replica of a cluster, which answers reads then.
+    """
 
     username: str
     password: str
     db: int
     resp: int
+    readonly: bool = False
 
     @property
     def probe(self) -> bytes:
@@ -53,6 +50,8 @@ class RedisGreeting:
             _expect(b"%", "HELLO 3", ask(encode("HELLO", 3)))
         if self.db:
             _expect(b"+OK", f"SELECT {self.db}", ask(encode("SELECT", self.db)))
+        if self.readonly:
+            _expect(b"+OK", "READONLY", ask(encode("READONLY")))
         _expect(b"+PONG", "PING", ask(encode("PING")))
         nonce = secrets.token_hex(8).encode()
         answer = ask(encode("ECHO", nonce))
@@ -69,14 +68,19 @@ class RedisStorage:
     """The servers of one level. A front that speaks redis forwards to it as it is."""
 
     forwards = True
+    follows = False  # may an answer say that a key is elsewhere?
 
     def __init__(self, instance: str, level: Level, previous: RedisStorage | None = None) -> None:
         self.level = level
         kept = previous.nodes if previous else None
-        self.nodes: Pools = Pools(instance, level, RespParser, self.greeting(0, 2), kept)
+        self.nodes: Pools = self.pools(instance, level, kept)
         self._lanes: dict[tuple[int, int, int], list[Lane]] = {}
         self._idle: dict[tuple[Node, Greeting], list[Lane]] = {}
         self.released = False
+
+    def pools(self, instance: str, level: Level, kept: Pools | None) -> Pools:
+        """The servers; `kept` are those of the configuration before."""
+        return Pools(instance, level, RespParser, self.greeting(0, 2), kept, RedisSpeech())
 
     def greeting(self, db: int, resp: int) -> RedisGreeting:
         """The greeting for a client's database `db` and RESP version."""
@@ -95,9 +99,27 @@ class RedisStorage:
         greeting = self.greeting(db, resp)
         return [target.lane(greeting, client % self.level.connections) for target in targets]
 
+    def receivers(self, name: bytes, read: bool) -> list[Target]:
+        """Who gets a command that is for all servers. Raises ClientError when it can't be served."""
+        return self.nodes.homes if read else self.nodes.every
+
+    def admit(self, name: bytes) -> None:
+        """Raises ClientError when these servers can't serve a command that any single one could."""
+
+    def moved(self, lane: Lane, reply: bytes) -> Node | None:
+        """Where the key of a request is, if the reply on a client's own lane says that it is elsewhere."""
+        return None
+
+    def plain(self, lane: Lane, reply: bytes) -> bytes:
+        """The reply to one command of a transaction, as the client can understand it."""
+        return reply
+
     def borrow(self, shard: int, db: int, resp: int, patient: bool = False) -> Lane:
         """A lane for one client alone: an idle one, or a new one."""
-        node = self.nodes.targets[shard].home
+        return self.borrow_of(self.nodes.targets[shard].home, db, resp, patient)
+
+    def borrow_of(self, node: Node, db: int, resp: int, patient: bool = False) -> Lane:
+        """The same to this server."""
         greeting = self.greeting(db, resp)
         idle = self._idle.get((node, greeting), [])
         while idle:

@@ -9,6 +9,7 @@ from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.storage.cache import MARK, Answer, Cache, answer
 from hyper_proxy.storage.keyvalue import Item
 from hyper_proxy.storage.redis import RedisGreeting, encode
+from hyper_proxy.storage.redis_speech import RedisSpeech
 from hyper_proxy.storage.resp import RespParser
 
 
@@ -17,6 +18,7 @@ class RedisCache(Cache):
 
     kind = "redis"
     parser = RespParser
+    speech = RedisSpeech()
 
     def __init__(self, level: Level) -> None:
         self.level = level

@@ -12,9 +12,11 @@ from hyper_proxy.common.errors import BackendError
 from hyper_proxy.common.gather import Gather
 from hyper_proxy.config.model import Level, WriteBack
 from hyper_proxy.conn_pool.lane import Lane
-from hyper_proxy.conn_pool.node import Greeting, Node
+from hyper_proxy.conn_pool.node import Greeting
 from hyper_proxy.conn_pool.pools import Pools
 from hyper_proxy.conn_pool.replies import ReplyError
+from hyper_proxy.conn_pool.rooms.rooms import as_cache
+from hyper_proxy.conn_pool.target import Target
 from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ
 from hyper_proxy.storage.cache import NOTHING, Answer, Cache
 from hyper_proxy.storage.keyvalue import Item
@@ -77,7 +79,8 @@ class Tier:
         self.cache = cache
         same = previous is not None and previous.level.storage == level.storage
         kept = previous.nodes if previous and same else None
-        self.nodes: Pools = Pools(instance, level, cache.parser, cache.greeting, kept, cache.speech)
+        own = as_cache(level) if cache.keeps and not level.read_only else level
+        self.nodes: Pools = Pools(instance, own, cache.parser, cache.greeting, kept, cache.speech)
         self.placement = placement
         self.keeps = cache.keeps and not level.read_only  # else it is filled by others
         self.is_written = self.keeps and level.write != "around"
@@ -181,10 +184,10 @@ class Tier:
 
     def empty(self) -> None:
         """Remove everything from every server, whatever the others say. Raises BackendError when one does not."""
-        parallel.each(self._empty, list(self.nodes) if self.keeps else [])
+        parallel.each(self._empty, self.nodes.every if self.keeps else [])
 
-    def _empty(self, node: Node) -> None:
-        lane = node.lane(self.cache.greeting)
+    def _empty(self, target: Target) -> None:
+        lane = target.lane(self.cache.greeting)
         reply = Batch().ask(lane, self.cache.empty(), ADMIN)
         if reply not in (b"+OK\r\n", b"OK\r\n"):
             raise lane.node.error("protocol", f"it was not emptied: {reply[:80]!r}")

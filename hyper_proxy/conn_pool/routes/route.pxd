@@ -5,12 +5,13 @@ from hyper_proxy.conn_pool.lane cimport Lane
 
 cdef class RouteLane(Lane):
     cdef readonly list lanes
+    cdef readonly object setting
 
 
 cdef class Leg(Gather):
     cdef readonly object raw
     cdef readonly Py_ssize_t klass
-    cdef Gather gather
+    cdef readonly Gather gather
     cdef readonly Py_ssize_t position
     cpdef answer(self, bytes reply)
     cpdef give_up(self, object error)

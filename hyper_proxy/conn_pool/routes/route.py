@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import cython
 
 from hyper_proxy.config.model import Route
+from hyper_proxy.conn_pool.routes.speech import Speech
 
 if not cython.compiled:
     from hyper_proxy.common.gather import Gather
@@ -21,6 +23,19 @@ if TYPE_CHECKING:
     from hyper_proxy.conn_pool.target import Target
 
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Of which route, and what else its lanes must know: `speech` is that of the servers."""
+
+    route: Route
+    speech: Speech
+
+
+def home_of(route: Route) -> int:
+    """The index of the child that has what one client alone talks about, and all keys: where writes go."""
+    return route.names.index("write") if "write" in route.names else 0
+
+
 @cython.cclass
 class RouteLane(Lane):
     """A lane without a connection: `submit` hands the request to some of `lanes`, those of the children.
@@ -28,22 +43,27 @@ class RouteLane(Lane):
     It is counted where it is sent, so not here.
     """
 
-    def __init__(self, lanes: Sequence[Lane], node: Node, route: Route) -> None:  # not Lane's: nothing to connect
+    def __init__(self, lanes: Sequence[Lane], setting: Setting) -> None:  # not Lane's: there is nothing to connect
         self.lanes = list(lanes)
-        self.node = node
+        self.setting = setting
+        self.node = lanes[home_of(setting.route)].node
         self.private = False
         self.dead = None
         self.leaving = False
-        self.flights = Flights(node.latency)
+        self.flights = Flights(self.node.latency)
 
     @cython.ccall
     def is_full(self) -> cython.bint:
-        """Must a request wait? Only the first child makes clients wait; the others may refuse."""
-        lane: Lane = self.lanes[0]
-        return lane.is_full()
+        """Has one of the children too much to take?"""
+        lane: Lane
+        for lane in self.lanes:
+            if lane.is_full():
+                return True
+        return False
 
     def wait_for_room(self) -> BackendError | None:
-        lane: Lane = self.lanes[0]
+        """Wait for the first that is full; who waits looks again at all."""
+        lane: Lane = next((lane for lane in self.lanes if lane.is_full()), self.lanes[0])
         return lane.wait_for_room()
 
     def distrust(self, detail: str) -> BackendError:
@@ -79,10 +99,13 @@ class Leg(Gather):
 
 
 class RouteTarget:
-    """In the place of a node. children: nodes or routes; make: what hands requests on, RouteLane."""
+    """In the place of a node. children: nodes or routes; make: from their lanes and a Setting to a RouteLane;
+    """
 
-    def __init__(self, route: Route, children: Sequence[Target], make: Callable[..., RouteLane]) -> None:
-        self.route = route
+    def __init__(
+        self, setting: Setting, children: Sequence[Target], make: Callable[[Sequence[Lane], Setting], RouteLane]
+    ) -> None:
+        self.setting = setting
         self.children = list(children)
         self.make = make
         self.made: dict[tuple[Greeting, int], RouteLane] = {}
@@ -90,7 +113,7 @@ class RouteTarget:
     @property
     def home(self) -> Node:
         """The server to which a client's own connection goes (transactions, blocking commands)."""
-        return self.children[0].home
+        return self.children[home_of(self.setting.route)].home
 
     def open_lane(self) -> RouteLane | None:
         """One whose first child is connected."""
@@ -102,5 +125,5 @@ class RouteTarget:
         lane = self.made.get((greeting, index))
         if lane is None:
             lanes = [child.lane(greeting, index) for child in self.children]
-            lane = self.made[greeting, index] = self.make(lanes, self.home, self.route)
+            lane = self.made[greeting, index] = self.make(lanes, self.setting)
         return lane

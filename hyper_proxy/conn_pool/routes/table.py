@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from hyper_proxy.conn_pool.lane import Lane
+from hyper_proxy.conn_pool.routes.by_class import ClassLane
 from hyper_proxy.conn_pool.routes.failover import FailoverLane
-from hyper_proxy.conn_pool.routes.route import RouteLane
+from hyper_proxy.conn_pool.routes.quorum import QuorumLane
+from hyper_proxy.conn_pool.routes.route import RouteLane, Setting
+from hyper_proxy.conn_pool.routes.shadow import ShadowLane
+from hyper_proxy.conn_pool.routes.warm_up import WarmUpLane
 
-# From the lanes of the children and the first child's server to a lane.
-PRODUCTS: dict[str, Callable[..., RouteLane]] = {
+# From the lanes of the children to a lane.
+PRODUCTS: dict[str, Callable[[Sequence[Lane], Setting], RouteLane]] = {
+    "all": QuorumLane,
+    "any": QuorumLane,
+    "class": ClassLane,
     "failover": FailoverLane,
+    "fastest": QuorumLane,
+    "majority": QuorumLane,
+    "shadow": ShadowLane,
+    "warm_up": WarmUpLane,
 }

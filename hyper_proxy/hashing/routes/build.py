@@ -8,11 +8,13 @@ from hyper_proxy.config.model import Level, Route
 from hyper_proxy.config.table_split import placed
 from hyper_proxy.hashing.build import build
 from hyper_proxy.hashing.placement import Placement
+from hyper_proxy.hashing.routes.by_time import ByTime
 from hyper_proxy.hashing.routes.join import Product
 from hyper_proxy.hashing.routes.prefix import ByPrefix
 
 # By kind of route, of those whose children are the parts of a sum; all others are products.
 SUMS: dict[str, Callable[[Route, Sequence[Placement]], Placement]] = {
+    "migrate": ByTime,
     "prefix": ByPrefix,
 }
 

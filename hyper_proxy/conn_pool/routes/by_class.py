@@ -1,0 +1,36 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""class: reads go to one child, all other commands to another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import cython
+
+from hyper_proxy.stats.classes import READ
+
+if not cython.compiled:
+    from hyper_proxy.common.gather import Gather
+    from hyper_proxy.conn_pool.lane import Lane
+    from hyper_proxy.conn_pool.routes.route import RouteLane
+
+if TYPE_CHECKING:
+    from hyper_proxy.conn_pool.routes.route import Setting
+
+
+@cython.cclass
+class ClassLane(RouteLane):
+    """The names of the route say which child is which."""
+
+    def __init__(self, lanes: Sequence[Lane], setting: Setting) -> None:
+        super().__init__(lanes, setting)
+        self.read_at = setting.route.names.index("read")
+        self.write_at = setting.route.names.index("write")
+
+    @cython.ccall
+    def submit(
+        self, raw: bytes | bytearray, klass: cython.Py_ssize_t, gather: Gather | None, position: cython.Py_ssize_t
+    ) -> None:
+        lane: Lane = self.lanes[self.read_at if klass == READ else self.write_at]
+        lane.submit(raw, klass, gather, position)

@@ -1,0 +1,16 @@
+from hyper_proxy.common.gather cimport Gather
+from hyper_proxy.conn_pool.lane cimport Lane
+from hyper_proxy.conn_pool.routes.route cimport Leg, RouteLane
+
+
+cdef class QuorumLane(RouteLane):
+    cdef readonly Py_ssize_t need
+    cdef readonly bint patient
+
+
+cdef class QuorumLeg(Leg):
+    cdef readonly QuorumLane route
+    cdef readonly list replies
+    cdef Py_ssize_t open_count
+    cdef Py_ssize_t good
+    cdef bint over

@@ -1,0 +1,93 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""all, majority, any, fastest: every child is asked; the kinds differ in how many must succeed, and whom one waits for.
+
+    all       answered when all have; the reply is the first child's when all have succeeded, else a failure
+    majority  answered when more than half have succeeded, or can't any more
+    any       answered when all have; one success is enough
+    fastest   answered at the first success
+
+The reply is that of the first of the children that have succeeded by then. A server that answers an error has failed,
+too: when there is nothing better the client reads that error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import cython
+
+from hyper_proxy.common.errors import BackendError
+
+if not cython.compiled:
+    from hyper_proxy.common.gather import Gather
+    from hyper_proxy.conn_pool.lane import Lane
+    from hyper_proxy.conn_pool.routes.route import Leg, RouteLane
+
+if TYPE_CHECKING:
+    from hyper_proxy.conn_pool.routes.route import Setting
+
+
+@cython.cclass
+class QuorumLane(RouteLane):
+    """need: so many must succeed; patient: is every child's answer waited for?"""
+
+    def __init__(self, lanes: Sequence[Lane], setting: Setting) -> None:
+        super().__init__(lanes, setting)
+        kind = setting.route.kind
+        self.need = {"all": len(lanes), "majority": len(lanes) // 2 + 1}.get(kind, 1)
+        self.patient = kind in ("all", "any")
+
+    @cython.ccall
+    def submit(
+        self, raw: bytes | bytearray, klass: cython.Py_ssize_t, gather: Gather | None, position: cython.Py_ssize_t
+    ) -> None:
+        leg: QuorumLeg = QuorumLeg(raw, klass, gather, position, self)
+        index: cython.Py_ssize_t = 0
+        lane: Lane
+        for lane in self.lanes:
+            lane.submit(raw, klass, leg, index)
+            index += 1
+
+
+@cython.cclass
+class QuorumLeg(Leg):
+    """replies: by child: bytes, a BackendError, or None as long as there is none."""
+
+    def __init__(
+        self, raw: bytes | bytearray, klass: int, gather: Gather | None, position: int, route: QuorumLane
+    ) -> None:
+        super().__init__(raw, klass, gather, position)
+        self.route = route
+        self.replies: list = [None] * len(route.lanes)
+        self.open_count = len(route.lanes)
+        self.good = 0
+        self.over = False
+
+    @cython.ccall
+    def deliver(self, position: cython.Py_ssize_t, reply: bytes | BackendError) -> None:
+        self.replies[position] = reply
+        self.open_count -= 1
+        if not isinstance(reply, BackendError) and not self.route.setting.speech.is_error(reply):
+            self.good += 1
+        if self.over:
+            return
+        enough: cython.bint = self.good >= self.route.need
+        hopeless: cython.bint = self.good + self.open_count < self.route.need
+        if self.open_count == 0 or (not self.route.patient and (enough or hopeless)):
+            self.over = True
+            self._decide(enough)
+
+    @cython.ccall
+    def fail(self, position: cython.Py_ssize_t, error: BackendError) -> None:
+        self.deliver(position, error)
+
+    def _decide(self, enough: bool) -> None:
+        """Tell the first success when there are enough, else the first failure; errors of servers before others."""
+        speech = self.route.setting.speech
+        said = [reply for reply in self.replies if isinstance(reply, bytes)]
+        wanted = [reply for reply in said if speech.is_error(reply) != enough]
+        if wanted:
+            self.answer(wanted[0])
+        else:
+            self.give_up(next(reply for reply in self.replies if isinstance(reply, BackendError)))

@@ -1,0 +1,60 @@
+"""What routes must understand of memcached: errors, reads that found nothing, and how an item is copied.
+
+The meta commands mg and ms (protocol.txt of memcached 1.6) carry an item with its flags and time of living.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+
+from hyper_proxy.conn_pool.routes.speech import Speech
+from hyper_proxy.storage.memcache_replies import ERRORS
+
+LISTS = (b"get", b"gets")
+RELATIVE_S = 30 * 86400
+"""A longer time of living is taken for a moment, in unix seconds."""
+_ITEM = re.compile(rb"VA (\d+)(?: f(\d+)| t(-?\d+))+\r\n")
+_VALUE = re.compile(rb"VALUE (\S+) \d+ (\d+)[^\r\n]*\r\n")
+
+
+class MemcacheSpeech(Speech):
+    """Text and meta commands."""
+
+    def is_error(self, reply: bytes) -> bool:
+        return reply.startswith(ERRORS)
+
+    def empty(self, every_db: bool) -> bytes:
+        return b"flush_all\r\n"
+
+    def keys_missed(self, request: bytes, reply: bytes) -> list[bytes]:
+        name, *words = request[: request.index(b"\n")].split()
+        if name == b"mg":
+            return words[:1] if reply.startswith(b"EN") and b"b" not in words[1:] else []
+        if name not in LISTS or not reply.endswith(b"END\r\n"):
+            return []
+        found = _keys_of(reply)
+        return [key for key in words if key not in found]
+
+    def take_out(self, key: bytes) -> Sequence[bytes]:
+        return (b"mg %b f t v\r\n" % key,)
+
+    def put_in(self, key: bytes, replies: Sequence[bytes]) -> bytes | None:
+        (reply,) = replies
+        item = _ITEM.match(reply)
+        if item is None:
+            return None
+        left = int(item[3])
+        lives = 0 if left < 0 else max(1, left) if left <= RELATIVE_S else int(time.time()) + left
+        return b"ms %b %b F%b T%d ME\r\n%b" % (key, item[1], item[2], lives, reply[item.end() :])
+
+
+def _keys_of(reply: bytes) -> set[bytes]:
+    """The keys of the items of a list."""
+    found = set()
+    at = 0
+    while (item := _VALUE.match(reply, at)) is not None:
+        found.add(item[1])
+        at = item.end() + int(item[2]) + 2
+    return found

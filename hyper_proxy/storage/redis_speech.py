@@ -1,0 +1,77 @@
+"""What routes must understand of redis: errors, reads that found nothing, and how a key of any type is copied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hyper_proxy.conn_pool.routes.speech import Speech
+from hyper_proxy.storage.redis_words import encode
+
+ONE_KEY = frozenset(
+    b"BITCOUNT BITPOS DUMP EXISTS GET GETBIT GETRANGE HEXISTS HGET HGETALL HKEYS HLEN HMGET HRANDFIELD HSTRLEN HVALS "
+    b"LINDEX LLEN LPOS LRANGE PEXPIRETIME EXPIRETIME PTTL SCARD SISMEMBER SMEMBERS SMISMEMBER SRANDMEMBER STRLEN SUBSTR "
+    b"TTL TYPE XLEN XRANGE XREVRANGE ZCARD ZCOUNT ZLEXCOUNT ZMSCORE ZRANDMEMBER ZRANGE ZRANGEBYLEX ZRANGEBYSCORE ZRANK "
+    b"ZREVRANGE ZREVRANGEBYLEX ZREVRANGEBYSCORE ZREVRANK ZSCORE".split()
+)
+"""Reads of one key, the word behind the command. EXISTS may have more; then it is left alone."""
+NOTHING = frozenset(
+    text.replace(b"|", b"\r\n") for text in b"$-1| $0|| *-1| *0| _| :0| :-2| %0| ~0| +none|".split()
+)
+"""What such a read may be answered when there is no such key."""
+NIL = (b"$-1", b"_")
+
+
+class RedisSpeech(Speech):
+    """RESP2 and RESP3."""
+
+    def is_error(self, reply: bytes) -> bool:
+        return reply.startswith((b"-", b"!"))
+
+    def empty(self, every_db: bool) -> bytes:
+        return encode("FLUSHALL" if every_db else "FLUSHDB")
+
+    def keys_missed(self, request: bytes, reply: bytes) -> list[bytes]:
+        if reply not in NOTHING and not reply.startswith(b"*"):
+            return []
+        command, *arguments = words_of(request)
+        name = command.upper()
+        if name == b"MGET":
+            found = list(_are_nil(reply))
+            return [key for key, missed in zip(arguments, found, strict=True) if missed] if arguments else []
+        if name not in ONE_KEY or not arguments or (name == b"EXISTS" and len(arguments) > 1):
+            return []
+        lacks = reply in NOTHING or all(_are_nil(reply))
+        return arguments[:1] if lacks else []
+
+    def take_out(self, key: bytes) -> Sequence[bytes]:
+        return encode("DUMP", key), encode("PTTL", key)
+
+    def put_in(self, key: bytes, replies: Sequence[bytes]) -> bytes | None:
+        dump, left = replies
+        if not dump.startswith(b"$") or dump.startswith(NIL) or not left.startswith(b":"):
+            return None
+        milliseconds = int(left[1:])
+        if milliseconds == -2:
+            return None
+        payload = dump[dump.index(b"\n") + 1 : -2]
+        return encode("RESTORE", key, max(0, milliseconds), payload)
+
+
+def words_of(request: bytes) -> Iterator[bytes]:
+    """The words of a whole request, which the proxy has found well-formed."""
+    at = request.index(b"\n") + 1
+    while at < len(request):
+        end = request.index(b"\r\n", at)
+        size = int(request[at + 1 : end])
+        yield request[end + 2 : end + 2 + size]
+        at = end + size + 4
+
+
+def _are_nil(reply: bytes) -> Iterator[bool]:
+    """Of each element of an array of strings: is it nil?"""
+    at = reply.index(b"\n") + 1
+    while at < len(reply):
+        end = reply.index(b"\r\n", at)
+        nil = reply[at:end] in NIL
+        yield nil
+        at = end + 2 if nil or reply[at : at + 1] != b"$" else end + int(reply[at + 1 : end]) + 4

@@ -1,0 +1,71 @@
+"""all, majority, any, fastest: every pool gets the request; the kinds differ in what makes it a success."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from tests.front.routes.conftest import Routed
+from tests.kit.wait import wait_for
+
+SIZES = {"main": 1, "b": 1, "c": 1}
+NEEDED = {"all": 3, "majority": 2, "any": 1, "fastest": 1}
+
+
+def _route(how: str) -> str:
+    return f'{{ {how} = ["main", "b", "c"] }}'
+
+
+def _outcome(client: Any, key: str) -> str:
+    try:
+        client.set(key, "x")
+    except Exception as error:  # noqa: BLE001  each client has its own
+        return str(error)
+    return "stored"
+
+
+@pytest.mark.parametrize("how", NEEDED)
+def test_every_pool_is_written(routed: Callable[..., Routed], how: str) -> None:
+    proxy = routed(SIZES, _route(how))
+    proxy.client().set("key", "value")
+    wait_for(lambda: all(proxy.kept(pool, "key") == b"value" for pool in SIZES), "every pool has it")
+
+
+@pytest.mark.parametrize("how", NEEDED)
+def test_so_many_pools_must_succeed(routed: Callable[..., Routed], how: str) -> None:
+    proxy = routed(SIZES, _route(how))
+    client = proxy.client()
+    client.set("key", "value")
+    for down, pool in enumerate(SIZES, 1):
+        proxy.pools[pool][0].kill()
+        told = _outcome(client, "key")
+        assert (told == "stored") == (len(SIZES) - down >= NEEDED[how]), (pool, told)
+    assert "instance 'shop' node '" in told
+
+
+@pytest.mark.parametrize("how", ["majority", "fastest"])
+def test_a_slow_pool_is_not_waited_for(routed: Callable[..., Routed], how: str) -> None:
+    proxy = routed(SIZES, _route(how))
+    client = proxy.client()
+    client.set("key", "value")
+    proxy.pools["main"][0].freeze()
+    try:
+        began = monotonic()
+        assert _outcome(client, "key") == "stored"
+        assert monotonic() - began < 0.3  # the deadline of the frozen one
+    finally:
+        proxy.pools["main"][0].thaw()
+
+
+def test_an_error_that_a_server_answers_is_a_failure(routed: Callable[..., Routed], kind: str) -> None:
+    proxy = routed(SIZES, _route("all"))
+    client = proxy.client()
+    client.set("key", "1")
+    assert client.incr("key", 1) == 2
+    proxy.to(proxy.pools["b"][0].port).set("key", "no number")
+    with pytest.raises(Exception, match="(?i)not an integer|non-numeric"):
+        client.incr("key", 1)
+    assert proxy.kept("c", "key") == b"3"

@@ -1,0 +1,78 @@
+"""warm_up: what a cold cache misses is fetched from a warm one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.front.routes.conftest import Routed
+
+SIZES = {"main": 2, "warm": 2}
+ROUTE = '{ warm_up = "warm", of = "main" }'
+LIVES_S = 1000
+
+
+def _spread(proxy: Routed, keys: list[str]) -> None:
+    """Put keys where the warm pool has them: through a fleet of its own it would be the same placement."""
+    for key in keys:
+        for server in proxy.pools["warm"]:
+            proxy.to(server.port).set(key, f"value of {key}", LIVES_S)
+
+
+def test_what_is_missed_is_fetched_and_kept_with_its_time(routed: Callable[..., Routed]) -> None:
+    proxy = routed(SIZES, ROUTE)
+    client = proxy.client()
+    _spread(proxy, ["key"])
+    assert client.get("key") == b"value of key" == proxy.kept("main", "key")
+    if proxy.kind == "redis":
+        left = max(proxy.to(server.port).ttl("key") for server in proxy.pools["main"])
+    else:
+        asked = [server.ask(b"mg key t\r\n") for server in proxy.pools["main"]]
+        left = max(int(answer.split(b" t")[1]) for answer in asked if answer.startswith(b"HD"))
+    assert LIVES_S - 10 <= left <= LIVES_S
+    assert client.get("nowhere") is None
+
+
+def test_several_keys_of_which_some_are_there(routed: Callable[..., Routed]) -> None:
+    proxy = routed(SIZES, ROUTE)
+    client = proxy.client()
+    keys = [f"key{number}" for number in range(20)]
+    _spread(proxy, keys[::2])
+    for key in keys[1::4]:
+        client.set(key, f"value of {key}")
+    expected = [f"value of {key}".encode() if key in keys[::2] + keys[1::4] else None for key in keys]
+    found = client.mget(keys) if proxy.kind == "redis" else [client.get_many(keys).get(key) for key in keys]
+    assert found == expected
+    assert all(proxy.kept("main", key) == value for key, value in zip(keys, expected, strict=True))
+
+
+def test_writes_go_to_the_cold_one_and_are_not_replaced(routed: Callable[..., Routed]) -> None:
+    proxy = routed(SIZES, ROUTE)
+    client = proxy.client()
+    _spread(proxy, ["key"])
+    client.set("key", "new")
+    assert (client.get("key"), proxy.kept("main", "key")) == (b"new", b"new")
+    assert proxy.kept("warm", "key") == b"value of key"
+
+
+def test_other_types_of_redis_come_whole(routed: Callable[..., Routed], kind: str) -> None:
+    if kind == "memcache":
+        return  # has one type
+    proxy = routed({"main": 1, "warm": 1}, ROUTE)
+    client, warm = proxy.client(), proxy.to(proxy.pools["warm"][0].port)
+    warm.hset("hash", mapping={"a": 1, "b": 2})
+    warm.rpush("list", *"abc")
+    warm.zadd("sorted", {"x": 1.5})
+    assert client.hgetall("hash") == {b"a": b"1", b"b": b"2"}
+    assert client.lrange("list", 0, -1) == [b"a", b"b", b"c"]
+    assert client.zscore("sorted", "x") == 1.5
+    assert client.ttl("hash") == -1
+
+
+def test_a_warm_one_that_is_gone_has_nothing(routed: Callable[..., Routed]) -> None:
+    proxy = routed(SIZES, ROUTE)
+    client = proxy.client()
+    for server in proxy.pools["warm"]:
+        server.kill()
+    assert client.get("key") is None
+    client.set("key", "value")
+    assert client.get("key") == b"value"
