@@ -38,6 +38,7 @@ DEFAULT = Default()
 
 SQL_MODE = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION"  # what does not fit is an error; a backslash escapes
 SERVER_SHARE = 0.8  # of read_ms after which a MariaDB gives a statement up itself, so that the connection stays good
+LOCK_SHARE = 0.4  # of read_ms that a lock is waited for, in whole seconds: twice, before the time is over
 ORDERLY = frozenset({DEADLOCK, DUPLICATE, LOCK_WAIT, *STATEMENT_TIMES})
 """Errors that are an answer like others: after a ROLLBACK the connection is as it was before."""
 NONSENSE = (struct.error, ValueError, LookupError, AssertionError, TypeError, AttributeError, RuntimeError)
@@ -84,7 +85,7 @@ class SqlConnection:
             self._driver.connect(wire)
             is_mariadb = "mariadb" in str(self._driver.server_version).lower()
             longest = f", max_statement_time = {node.read_s * SERVER_SHARE:.3f}" if is_mariadb else ""
-            wait_s = max(1, round(node.read_s))
+            wait_s = max(1, int(node.read_s * LOCK_SHARE))
             cursor = self._driver.cursor()
             cursor.execute(
                 f"SET SESSION sql_mode = '{SQL_MODE}', autocommit = 1, innodb_lock_wait_timeout = {wait_s}{longest}"

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
-from time import monotonic
 from typing import TYPE_CHECKING
 
 import gevent
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 EVERY_S = 1.0  # with jitter, so that workers do not ask together
 CALM = 3  # answers in a row after which a server that was late is read from again
 
-# MariaDB from 10.5.1, MySQL from 8.0.22, MariaDB before, MySQL before; a server answers one that is not its own with 1064.
+# MariaDB from 10.5.1, MySQL from 8.0.22, MariaDB and MySQL before: one that it does not know is a syntax error to it.
 STATEMENTS = ("SHOW ALL REPLICAS STATUS", "SHOW REPLICA STATUS", "SHOW ALL SLAVES STATUS", "SHOW SLAVE STATUS")
 SECONDS = ("Seconds_Behind_Source", "Seconds_Behind_Master")
 ERRORS = ("Last_SQL_Error", "Last_IO_Error")

@@ -15,14 +15,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from random import uniform
+from time import monotonic
 from typing import TypeVar
 
 import gevent
 
 from hyper_proxy.common.errors import ClientError
 from hyper_proxy.config.model import Level, Table
-from hyper_proxy.conn_pool.sql_connection import Parameter, Row, SqlConnection, is_lost
-from hyper_proxy.conn_pool.sql_error import DEADLOCK, DUPLICATE, SqlError
+from hyper_proxy.conn_pool.sql_connection import SERVER_SHARE, Parameter, Row, SqlConnection, is_lost
+from hyper_proxy.conn_pool.sql_error import DEADLOCK, DUPLICATE, LOCK_WAIT, SqlError
 from hyper_proxy.conn_pool.sql_node import SqlNode
 from hyper_proxy.stats.classes import READ
 from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Put, Remove
@@ -33,6 +34,7 @@ T = TypeVar("T")
 
 BATCH_KEYS = 500  # of one statement
 ATTEMPTS = 8  # at a transaction that meets another one
+IN_THE_WAY = (DEADLOCK, DUPLICATE, LOCK_WAIT)
 RETRY_S = 0.01  # the longest pause before the second attempt; it grows with each
 ROOM_BYTES = 2000  # of a statement, beside its rows: names of columns ...
 ROW_BYTES = 200  # ... of a row beside its texts, a byte of which takes two, for it is sent in hexadecimal,
@@ -160,14 +162,16 @@ class MysqlShard(KeyValue):
             pass
 
     def _at_writer(self, write: Callable[[SqlConnection], T]) -> T:
-        """What `write` returns; tried again when another transaction was in the way. Raises BackendError."""
+        """What `write` returns; tried again while there is time when another transaction was in the way, for then
+        nothing of it was done. Raises BackendError."""
         attempt = 1
+        deadline = monotonic() + self.writer.read_s * SERVER_SHARE
         while True:
             try:
                 with self.writer.pool.connection() as connection:
                     return write(connection)
             except SqlError as error:
-                if error.code not in (DEADLOCK, DUPLICATE) or attempt == ATTEMPTS:
+                if error.code not in IN_THE_WAY or attempt == ATTEMPTS or monotonic() >= deadline:
                     raise
             gevent.sleep(uniform(0, RETRY_S * attempt))
             attempt += 1

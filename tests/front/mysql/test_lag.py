@@ -1,4 +1,4 @@
-"""A reader that is behind its writer: noticed beside the requests, not read from, and read from again when it is back."""
+"""A reader behind its writer: noticed beside the requests, not read from, and read from again when it is back."""
 
 from __future__ import annotations
 
