@@ -106,7 +106,7 @@ class MemcacheClaims(Claims):
         requests = {}
         for key, item, seconds in entries:
             value, version = there.get(key, (None, b""))
-            if value == mark:
+            if value == mark and seconds >= 1:  # 0 would be for ever
                 requests[key] = storing(b"cas", key, item.value, item.flags, math.floor(seconds), version)
         replies = dict(zip(requests, ask(list(requests.values())), strict=True))
         return [replies.get(key) == b"STORED\r\n" for key, _, _ in entries]

@@ -12,7 +12,7 @@ import pytest
 from hyper_proxy.storage.cache import Marked
 from hyper_proxy.storage.keyvalue import REMOVE, Expire, Item, Put
 from hyper_proxy.tunnel.tier import Pace
-from tests.conn_pool.conftest import until
+from tests.conn_pool.conftest import turn, until
 from tests.tunnel.conftest import KEYS, KINDS, Build, Stack, begin_to_read
 
 THROUGH: list[dict[str, Any]] = [{"write": "through"}]
@@ -108,7 +108,7 @@ def test_two_writers_who_meet_leave_the_key_to_what_is_below(build: Build, kind:
 
 def test_a_slow_write_leaves_a_mark(build: Build) -> None:
     stack = build("redis", policies=THROUGH, pace=QUICK)
-    stack.memory.pause = lambda: gevent.sleep(0.15)
+    stack.memory.pause = lambda: turn(0.15)
     stack.levels.put_many([(b"a", Put(b"1"))])
     assert isinstance(stack.kept(b"a"), Marked)
 
@@ -117,7 +117,7 @@ def test_a_slow_write_leaves_a_mark(build: Build) -> None:
 def test_a_level_that_answers_misses_itself_has_what_was_written_after_a_meeting(build: Build, kind: str) -> None:
     stack = build(kind, policies=[{"write": "through", "on_miss": "fail"}], pace=QUICK)
     stack.levels.put_many([(b"a", Put(b"0"))])
-    stack.memory.pause = lambda: gevent.sleep(0.01)
+    stack.memory.pause = lambda: turn(0.01)
     gevent.joinall([gevent.spawn(stack.levels.put_many, [(b"a", Put(b"%d" % at))]) for at in range(5)], timeout=10)
     stack.memory.pause = lambda: None
     last = stack.memory.items[b"a"].value
