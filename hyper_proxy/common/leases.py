@@ -2,8 +2,8 @@
 
 A lease is a lock of the system on one byte of an empty file in memory, which the master makes before its first fork;
 the byte's place is a hash of the key. The system gives back the locks of a process that has ended, and the place is one
-of 2**62, so that hardly two keys ever share it. It belongs to a process and not to a greenlet: `held` knows what this
-one has. (fcntl(2), record locks; closing any descriptor of the file would give back all of them, so it stays open.)
+of 2**62, so that hardly two keys ever share it. To the system it belongs to a process, not to a greenlet: `held` knows
+what this one has. (fcntl(2), record locks. Closing any descriptor of the file would give back all: it stays open.)
 
 Beside it stands in shared memory when a copy was last put above, by a shorter hash: whoever gets a lease may have
 looked for the copy before that, and looks once more. Words are 8 bytes that are stored by one aligned copy; of two
@@ -30,8 +30,8 @@ class Grant(Enum):
     """What became of the wish for a lease."""
 
     MINE = "to be given back"
-    NONE = "go on without one: too many are held, or this process itself has it"
-    THEIRS = "another process has it"
+    NONE = "go on without one: there are none, or this process holds many"
+    TAKEN = "somebody else has it, here or in another process"
 
 
 class Leases:
@@ -54,10 +54,14 @@ class Leases:
 
     def take(self, place: int) -> Grant:
         """Try to get a lease; does not wait."""
-        if self._fd < 0 or place in self.held or len(self.held) >= MOST_HELD:
+        if self._fd < 0:
+            return Grant.NONE
+        if place in self.held:
+            return Grant.TAKEN
+        if len(self.held) >= MOST_HELD:
             return Grant.NONE
         if not self._lock(place):
-            return Grant.THEIRS
+            return Grant.TAKEN
         self.held.add(place)
         return Grant.MINE
 
@@ -68,9 +72,11 @@ class Leases:
         self.held.discard(place)
         fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, place)
 
-    def is_theirs(self, place: int) -> bool:
-        """Does another process have it?"""
-        if place in self.held or self._fd < 0:
+    def is_taken(self, place: int) -> bool:
+        """Does anybody have it?"""
+        if place in self.held:
+            return True
+        if self._fd < 0:
             return False
         if not self._lock(place):
             return True

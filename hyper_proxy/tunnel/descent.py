@@ -110,7 +110,7 @@ class Descent(Batch):
         crowd.members.append(self)
         crowd.members.append(position)
 
-    def _descend_with(self, crowd: Any, name: tuple, asked: tuple) -> None:
+    def _descend_with(self, crowd: Crowd, name: tuple, asked: tuple) -> None:
         members = crowd.members
         try:
             self._descend(members, self.nil, *asked)
