@@ -7,6 +7,7 @@ from typing import Any
 from hyper_proxy.common.keyname import digest
 from hyper_proxy.config.model import Config, Server
 from hyper_proxy.config.notes import suggest
+from hyper_proxy.config.settings import LOCAL
 from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Key, Place, Sent
 from hyper_proxy.protocol.table import PROTOCOLS
 
@@ -101,6 +102,8 @@ def _described(key: Key, place: Place) -> str:
         parts.append(f"{place.hash or 'hash'} of {_shown(place.hashed)} is {place.hash_value}")
     if place.distribution is not None:
         parts.append(f"{place.distribution} gives {_where(place.shard, place.server)}")
+    elif place.storage == LOCAL:
+        parts.append("a copy in each worker")
     else:
         parts.append(_where(place.shard, place.server))
     if place.route:

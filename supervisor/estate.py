@@ -4,7 +4,8 @@ The descriptors stay open over the exec. What they are is written into an anonym
 the environment of the new program:
 
     {"form": 1, "pid": ..., "generation": ..., "pipe": FD, "pidfile": {"path": ..., "fd": FD} or null,
-     "admin": LISTENER, "listeners": [LISTENER, ...], "overrides": what operators have ordered (overrides.py)}
+     "admin": LISTENER, "listeners": [LISTENER, ...], "overrides": what operators have ordered (overrides.py),
+     "cells": FD of the generation cells}
 
     LISTENER: {"host": ..., "port": ..., "path": ..., "inode": ..., "given": ..., "fds": [FD, ...]}
 
@@ -20,6 +21,7 @@ from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
+from hyper_proxy.common.cells import CELLS
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.common.frames import encode_frame
 from hyper_proxy.config.model import Listen
@@ -69,10 +71,11 @@ def leave(current: Current, pipe_fd: int) -> tuple[int, list[int]]:
         "admin": _written(current.admin),
         "listeners": [_written(listener) for listener in current.listeners.values()],
         "overrides": current.overrides.report(),
+        "cells": CELLS.fd,
     }
     fd = os.memfd_create("hyper_proxy-estate")
     os.write(fd, json.dumps(document).encode())
-    return fd, [fd, pipe_fd, *_numbers(current)]
+    return fd, [fd, pipe_fd, CELLS.fd, *_numbers(current)]
 
 
 def claim_estate(environment: MutableMapping[str, str]) -> Estate | None:
@@ -112,6 +115,7 @@ def _written(listener: Listener) -> dict[str, Any]:
 
 def _read(document: dict[str, Any]) -> Estate:
     listeners = [_listener(row) for row in document["listeners"]]
+    CELLS.share(document.get("cells", -1))
     pidfile = document["pidfile"] or {"path": "", "fd": -1}
     return Estate(
         pid=document["pid"],

@@ -47,7 +47,7 @@ def effective(config: Config, lines: Mapping[str, int]) -> list[Effective]:
         _row(setting, part, lines)
         for part in _parts(config)
         for setting in keys_of(part.section).values()
-        if not setting.only or part.kind in setting.only
+        if setting.fits(part.kind)
     ]
 
 

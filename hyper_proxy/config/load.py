@@ -117,12 +117,13 @@ def _open_line(text: str) -> int:
 
 
 def embedded_default(directory: str) -> Config:
-    """What runs without a configuration: all fronts on loopback, one key space in a file in `directory`."""
+    """What runs without a configuration: all fronts on loopback, on one file in `directory`, with copies in workers."""
     servers = [os.path.join(os.path.abspath(directory), EMBEDDED_FILE)]
     fronts = (("redis", "127.0.0.1:6380"), ("memcache", "127.0.0.1:11311"), ("http", "127.0.0.1:8080"))
-    level = {"storage": "sqlite", "servers": servers, "timeout": dict.fromkeys(("read_ms", "queue_ms"), EMBEDDED_MS)}
+    file = {"storage": "sqlite", "servers": servers, "timeout": dict.fromkeys(("read_ms", "queue_ms"), EMBEDDED_MS)}
+    levels = [{"storage": "local"}, file]
     instances = [
-        {"name": protocol, "protocol": protocol, "listen": [listen], "level": [level]} for protocol, listen in fronts
+        {"name": protocol, "protocol": protocol, "listen": [listen], "level": levels} for protocol, listen in fronts
     ]
     notes = Notes("embedded default", {})
     config, findings = _check({"instance": instances}, "", notes)

@@ -242,7 +242,7 @@ class Level:
     `hash` "" is the distribution's own.
     `peers` are the servers of the other room, node by node; empty as long as rooms are not served.
     `db` is what a client's database 0 is called at the servers; a client's database n is db + n there.
-    `max_pending_bytes` bounds what waits for one node in one worker.
+    `max_pending_bytes` bounds what waits for one node in one worker; `max_bytes`, of a local level, what its copies take.
     `writers` are the servers that take the writes of `servers`, by position; empty where those take both.
     `where` are the columns of `table` that have the same value in every row of this key space.
     `route` says which of `pools` and of `servers`, the pool "main", a request goes to; None: to `servers`.
@@ -291,6 +291,7 @@ class Level:
         """How many a worker may have open to all servers of the level, those of single clients left aside."""
         servers = len(self.all_servers) + len(self.writers)
         return servers * (self.max_connections if self.table else self.connections)
+    max_bytes: int = 32 * MIB
 
     def pool_levels(self) -> dict[str, Level]:
     max_lag_s: float = 0

@@ -64,13 +64,14 @@ class Reader:
         """One setting's value: what is written, or its default."""
         place = Place((*path, setting.key), self.folder, self.notes)
         if setting.key in raw:
-            if setting.only and isinstance(subject, str) and subject not in setting.only:
-                place.bad(Bad("HP205", f"has no meaning for {subject}, only for {', '.join(setting.only)}"))
+            if isinstance(subject, str) and not setting.fits(subject):
+                others = f", only for {', '.join(setting.only)}" if setting.only else ""
+                place.bad(Bad("HP205", f"has no meaning for {subject}{others}"))
             try:
                 return setting.kind.read(raw[setting.key], place)
             except Bad as bad:
                 place.bad(bad)
-        elif setting.default is REQUIRED:
+        elif setting.default is REQUIRED and subject not in setting.but:
             self.notes.add(path, "HP107", f"{setting.key} is missing: {setting.help}")
         return default_of(setting, subject, place)
 

@@ -49,6 +49,8 @@ def _row(setting: Setting) -> str:
     notes = [] if setting.hot else ["takes a restart" if setting.restart else "takes new workers"]
     if setting.only:
         notes.append(f"only for {', '.join(setting.only)}")
+    if setting.but:
+        notes.append(f"not for {', '.join(setting.but)}")
     text = ". ".join([setting.help[0].upper() + setting.help[1:], *(note.capitalize() for note in notes)])
     cells = (f"`{setting.key}`", setting.kind.accepts, default_text(setting), f"{text}.")
     return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"

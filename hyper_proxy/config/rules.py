@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from hyper_proxy.config.ask import catalogue
 from hyper_proxy.config.build import BLANK_LISTEN, BLANK_SERVER
+from hyper_proxy.config.local_rules import local_faults
 from hyper_proxy.config.model import MAIN, Config, Level, Listen, Server
 from hyper_proxy.config.notes import Notes, Path, show_path, suggest
 from hyper_proxy.config.policy_rules import policy_faults
 from hyper_proxy.config.routes import MAX_SHARDS, shard_count
-from hyper_proxy.config.settings import CACHES, KNOWING, NETWORK, PLACED, STORAGES
+from hyper_proxy.config.settings import CACHES, KNOWING, LOCAL, NETWORK, PLACED, STORAGES
 from hyper_proxy.config.table_split import split_faults
 
 
@@ -138,12 +139,15 @@ def levels_fit(config: Config, say: Say) -> None:
             say((*path, "write_back"), "there is one level, so nothing is kept above another")
         for j, level in enumerate(instance.levels if len(instance.levels) > 1 else ()):
             last = j == len(instance.levels) - 1
-            possible = KNOWING if last else CACHES
+            possible = KNOWING if last else CACHES if j else (*CACHES, LOCAL)
             if level.storage and level.storage not in possible:
                 place = "the last of several levels" if last else "a level above another"
                 say((*path, "level", j, "storage"), f"{level.storage} cannot be {place}; {', '.join(possible)} can")
         labels: list[tuple[Path, Hashable]] = [
             (at, server.label)
+        if instance.levels and instance.levels[0].storage == LOCAL:
+            for text in local_faults(config, instance):
+                say((*path, "level", 0, "storage"), text)
             for j, level in enumerate(instance.levels)
             for at, server in _servers(level, (*path, "level", j))
             if at[-2] == "servers"

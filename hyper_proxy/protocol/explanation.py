@@ -142,7 +142,7 @@ class Ground:
     def shard(self, key: bytes) -> int | None:
         """The shard of a key; None when it is drawn anew for every request."""
         if self.placement is None:
-            return 0
+            return 0 if self.spots else None  # none: a level of copies in the worker
         return None if self.by_chance else self.placement.locate(key, 0, len(key))
 
     def server(self, shard: int | None) -> Server | None:

@@ -24,12 +24,13 @@ class Script:
 READ = Script(b"""
 local found = {}
 for _, key in ipairs(KEYS) do
-  found[#found + 1] = redis.call('GET', key)
+  local value = redis.pcall('GET', key)
+  found[#found + 1] = type(value) == 'string' and value
   found[#found + 1] = redis.call('PEXPIRETIME', key)
 end
 return found
 """)
-"""Value and end of each key, in one array."""
+"""Value and end of each key, in one array; a key of another type has no value."""
 
 CHANGE = Script(b"""
 local differs, found, at = false, {}, 1

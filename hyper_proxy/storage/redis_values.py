@@ -2,7 +2,7 @@
 
 A value is a string of redis, as any client of that server sees it. redis has no place for memcache's flags and keeps no
 versions: flags are refused, and so is what compares versions. A key that holds a hash, a list or the like reads as
-absent where values alone are asked for; whoever asks for more or changes it gets an error.
+absent; whoever changes it gets an error, but for who puts a value there, as in redis.
 
 Several keys of one server change in one step, a script. What depends on the values there is made of a read and a script
 that compares them before it writes; it begins again when somebody else was faster. Who has the same value and the same
@@ -174,7 +174,7 @@ class RedisShard(KeyValue):
 
     def _run(self, lane: Lane, script: scripts.Script, keys: Sequence[bytes], words: Sequence[bytes], klass: int
              ) -> bytes:  # fmt: skip
-        rest = (len(keys), *keys, *words)
+        rest: tuple[bytes | int, ...] = (len(keys), *keys, *words)
         reply = ask(lane, encode("EVALSHA", script.digest, *rest), klass)
         if reply.startswith(b"-NOSCRIPT"):  # it has not been run
             reply = ask(lane, encode("EVAL", script.text, *rest), klass)

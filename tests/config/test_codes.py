@@ -42,7 +42,7 @@ CASES = (
     Case("HP105", FULL, "dbs = 4", 'dbs = "4"', "dbs = 0x4"),
     Case("HP106", FULL, "keep = 3", "keep = -1", "keep = 0"),
     Case("HP107", PLAIN, 'storage = "redis"', "", 'storage = "redis"', "[[instance.level]]"),
-    Case("HP108", PLAIN, 'storage = "redis"', 'storage = "local"', 'storage = "redis" # local'),
+    Case("HP108", PLAIN, 'protocol = "redis"', 'protocol = "mysql"', 'protocol = "redis" # mysql'),
     Case("HP109", PLAIN, "127.0.0.1:6380", "127.0.0.1:638O", "localhost:6380"),
     Case("HP110", PLAIN, "10.0.0.1:6379:1 a", "10.0.0.1:6379:0 a", "10.0.0.1:6379:3 a"),
     Case("HP201", FULL, 'name = "feed"', 'name = "user" # 2', 'name = "User"'),
@@ -118,8 +118,6 @@ def test_what_nobody_has_asked_for_is_not_warned_of(monkeypatch: pytest.MonkeyPa
 def test_what_other_protocols_and_levels_will_bring_is_refused_by_name() -> None:
     for old, new in (
         ('protocol = "redis"', 'protocol = "mysql"'),
-        ('storage = "redis"', 'storage = "local"'),
-        (SERVERS, f'{SERVERS}, "----", {SERVERS}'),
     ):
         found = findings(change(PLAIN, old, new))
         assert [finding.code for finding in found] == ["HP108"], new

@@ -111,7 +111,8 @@ def test_the_embedded_default_shares_one_file(tmp_path: Path) -> None:
         ("memcache", "127.0.0.1:11311"),
         ("http", "127.0.0.1:8080"),
     ]
-    assert {i.levels[0].servers for i in config.instances} == {(Server(file=str(tmp_path / "hyper_proxy.db")),)}
+    assert {tuple(level.storage for level in i.levels) for i in config.instances} == {("local", "sqlite")}
+    assert {i.levels[-1].servers for i in config.instances} == {(Server(file=str(tmp_path / "hyper_proxy.db")),)}
     assert config.path == ""
     assert config.admin == Listen("127.0.0.1", 22122)
 
@@ -119,7 +120,7 @@ def test_the_embedded_default_shares_one_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ['a"b', "a'b", "a\\b", "ä b"])
 def test_the_embedded_default_takes_any_folder(tmp_path: Path, name: str) -> None:
     folder = tmp_path / name
-    assert embedded_default(str(folder)).instances[0].levels[0].servers[0].file == str(folder / "hyper_proxy.db")
+    assert embedded_default(str(folder)).instances[0].levels[-1].servers[0].file == str(folder / "hyper_proxy.db")
 
 
 def test_all_findings_come_at_once_in_the_order_of_the_file() -> None:

@@ -86,12 +86,14 @@ def outcome(kv: KeyValue, operation: Callable[[KeyValue], Any]) -> Any:
         return type(fault)
 
 
-def contents(kv: KeyValue) -> list[tuple[bytes, int, int | None] | None]:
+def contents(kv: KeyValue) -> list[Any]:
     """All that is there, times roughly."""
-    return [
-        item and (item.value, item.flags, None if item.expires_at is None else round(item.expires_at / 4))
-        for item in kv.get_many(KEYS)
-    ]
+    return [item and (item.value, item.flags, item.expires_at and round(item.expires_at / 4)) for item in found(kv)]
+
+
+def found(kv: KeyValue) -> list[Any]:
+    """The items."""
+    return list(kv.get_many(KEYS))
 
 
 def test_random_operations_do_the_same_as_with_sqlite(server_kv: KeyValue, sqlite: KeyValue) -> None:

@@ -39,7 +39,7 @@ def role(session: SessionView, argv: list[bytes]) -> bytes:
 
 def lolwut(session: SessionView, argv: list[bytes]) -> bytes:
     """LOLWUT [VERSION n [word ...]]: who is there, without the art."""
-    shards = len(session.instance.levels[0].servers)
+    shards = len(session.instance.levels[-1].servers)
     text = f"hyper_proxy {__version__}: one name, {shards} shards\nRedis ver. {VERSION}\n"
     return encode.verbatim(text, session.resp)
 
