@@ -144,20 +144,22 @@ def test_ten_thousand_interleavings_show_no_reader_an_older_value(
     wrong: list[str] = []
     reads = writes = keys_read = 0
 
+    def grow(items: list[Item | None]) -> tuple[list[Put], int]:
+        number = next(numbers)  # the later it is written below, the greater
+        return [Put(b"%d" % number)], number
+
     def change() -> None:
         nonlocal writes
         key = dice.choice(keys)
         if write == "behind":  # one after the other: of blind writes that meet, either may be the last
             with turns[key]:
-                number = next(numbers)
-                blindly = dice.random() < 0.7
-                if blindly:
+                if dice.random() < 0.7:
+                    number = next(numbers)
                     stack.levels.put_many([(key, Put(b"%d" % number))])
                 else:
-                    stack.levels.update([key], lambda items: ([Put(b"%d" % max(number, _number(items[0])))], None))
+                    number = stack.levels.update([key], grow)[0]
         else:
-            number = next(numbers)
-            stack.levels.update([key], lambda items: ([Put(b"%d" % max(number, _number(items[0])))], None))
+            number = stack.levels.update([key], grow)[0]
         written[key] = max(written[key], number)
         writes += 1
 
