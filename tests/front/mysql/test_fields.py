@@ -10,6 +10,8 @@ import redis
 
 from tests.front.mysql.conftest import Front, StartFront
 from tests.kit.mariadb import MariaDb
+from tests.kit.servers import Running
+from tests.kit.wait import wait_for
 
 MAKE = (
     "CREATE TABLE {name} (k VARBINARY(99) PRIMARY KEY, name VARCHAR(20) COLLATE utf8mb4_general_ci, age INT UNSIGNED,"
@@ -196,3 +198,22 @@ def test_columns_that_can_be_no_members_are_refused(
     with pytest.raises(redis.ResponseError) as caught:
         client.get("a")
     assert says in str(caught.value)
+
+
+def test_hashes_below_a_cache(start_front: StartFront, mariadb: MariaDb, redis_nodes: list[Running]) -> None:
+    front = start_front([mariadb], table=TABLE, make=MAKE)
+    cache = f'  [[instance.level]]\n  storage = "redis"\n  servers = ["{redis_nodes[0].address} cache"]\n'
+    front.fleet.write(front.text().replace("  [[instance.level]]\n", cache + "  [[instance.level]]\n"))
+    assert front.fleet.reload().accepted
+    client, other = front.redis(), front.memcache()
+    assert client.hset("a", mapping={"name": "Ann", "age": 1}) == 2
+    assert client.hincrby("a", "age", 1) == 2
+    assert client.hgetall("a") == {b"name": b"Ann", b"age": b"2", b"level": b"1"}
+    assert client.get("a") == other.get("a")
+    with redis.Redis(port=redis_nodes[0].port) as direct:
+        wait_for(lambda: client.hget("a", "name") and direct.get("a") == other.get("a"), "the cache has a copy", 20)
+        wrong = json.dumps({"name": "from the cache"})
+        direct.set("a", wrong)
+        assert (client.get("a"), client.hget("a", "name")) == (wrong.encode(), b"from the cache")
+    assert client.hset("a", "name", "Bea") == 0
+    assert client.hmget("a", "name", "age") == [b"Bea", b"2"]
