@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -88,6 +89,9 @@ def test_a_reader_whose_replication_stopped_is_not_read_from(front: Front, two: 
     front.fleet.wait_log("replica.back")
     assert where(front) == "reader"
     assert client.get("k") == b"new"
+    events = json.loads(front.fleet.http("GET", "/events")[1])["events"]
+    told = [event["event"] for event in events if event["fields"].get("instance") == "user"]
+    assert told == ["replica.late", "replica.back"]
 
 
 def test_a_reader_that_lags_is_not_read_from_until_it_is_well_back(front: Front, two: Replicated) -> None:
