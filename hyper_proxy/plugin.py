@@ -73,7 +73,8 @@ def protocol(name: str) -> Callable[[P], P]:
 
 def storage(name: str, *, files: bool = False) -> Callable[[K], K]:
     """The class is a storage: `storage = "NAME"` of a level. One is made for each of the level's servers, by
-    made(server, level); with `files` these are paths (server.file), else addresses (server.host, server.port)."""
+    made(server, level); with `files` these are paths (server.file), else addresses (server.host, server.port), and the
+    level may have a username and a password."""
 
     def register(made: K) -> K:
         what = _named("storage", name)
@@ -83,8 +84,7 @@ def storage(name: str, *, files: bool = False) -> Callable[[K], K]:
         served = [settings.STORAGES[built_in] for built_in in settings.BUILT_IN]
         for names in (settings.KINDS, settings.PLACED, settings.KNOWING, *served):
             REGISTRY.append(names, name)
-        if files:
-            REGISTRY.append(settings.FILES, name)
+        REGISTRY.append(settings.FILES if files else settings.LOGIN, name)
         return made
 
     return register

@@ -76,8 +76,9 @@ def load_plugins(plugins: Sequence[Plugin]) -> None:
     for plugin in plugins:
         try:
             _load(plugin)
-        except PluginError:
+        except PluginError as error:
             REGISTRY.back_to(0)
+            error.args = (f"plug-in '{plugin.name}' cannot be loaded: {in_words(error)}",)
             raise
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from hyper_proxy.config.checks import Size, Text, show_size
 from hyper_proxy.config.model import Config, Instance, Level, Listen, Plugin, Server
 from hyper_proxy.config.notes import Path, show_path
-from hyper_proxy.config.settings import REQUIRED, ByProtocol, Setting, keys_of
+from hyper_proxy.config.settings import KINDS, LOGIN, PLACED, REQUIRED, ByProtocol, Setting, keys_of
 
 MASKED = "***"
 
@@ -47,8 +47,13 @@ def effective(config: Config, lines: Mapping[str, int]) -> list[Effective]:
         _row(setting, part, lines)
         for part in _parts(config)
         for setting in keys_of(part.section).values()
-        if setting.fits(part.kind)
+        if setting.fits(part.kind) or _fits_plug_in(setting, part)
     ]
+
+
+def _fits_plug_in(setting: Setting, part: _Part) -> bool:
+    """The master, which is asked, does not load plug-ins, and knows none of their names."""
+    return part.section == "level" and part.kind not in KINDS and setting.only in (PLACED, LOGIN)
 
 
 def differences(old: list[Effective], new: list[Effective]) -> list[dict[str, Any]]:

@@ -148,7 +148,8 @@ _HASH = Known(hash_fault, 'string: a name of docs/hashing.md, or "" for the defa
 _DISTRIBUTION = Known(distribution_fault, "string: a name of docs/hashing.md")
 _ANY_DISTRIBUTION = Known(distribution_fault, 'string: a name of docs/hashing.md, or ""', empty=True)
 _ON = ("redis",)
-_LOGIN = ("redis", "mysql")
+LOGIN = ["redis", "mysql"]
+"""Storages whose servers can ask for a password."""
 _COPIES = ("redis", "memcache")
 
 
@@ -288,9 +289,9 @@ SETTINGS: tuple[Setting, ...] = (
             "connections that a worker opens to a server at most; each carries one request at a time, further ones "
             "wait for it up to queue_ms", only=SQL),
     Setting("level", "username", _SECRET, "",
-            "the user name given to the servers with the password; a mysql level must have one", only=_LOGIN),
+            "the user name given to the servers with the password; a mysql level must have one", only=LOGIN),
     Setting("level", "password", _SECRET, "",
-            "the password given to the servers; empty: none is given", only=_LOGIN),
+            "the password given to the servers; empty: none is given", only=LOGIN),
     Setting("level", "db", Integer(0, 65_535), 0,
             "the servers' database that a client's database 0 stands for; its database n is db + n there", only=_ON),
     Setting("level", "max_pending_bytes", Size(64 * KIB, 64 * GIB), "16MB",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.kit.ports import free_port
@@ -94,3 +95,28 @@ def test_a_reload_of_other_things_keeps_clients_and_workers(start: Start) -> Non
             b"=12345", b"!client a value is longer than limits.max_value_bytes (3)",
         ]  # fmt: skip
     assert fleet.worker_pids() == before
+
+
+def test_what_is_in_force_is_shown_of_plug_ins_too(start: Start, folder: Path) -> None:
+    port = free_port()
+    fleet = start(config(["folder.py"], instance("redis", port, "folder", ["pages one"], 'hash = "md5"')))
+    status, body = fleet.http("GET", "/config")
+    assert status == 200
+    shown = {row["key"]: row["value"] for row in json.loads(body)["settings"]}
+    assert shown["proxy.plugins"] == '["folder.py"]'
+    assert shown[f"instance[redis{port}].level[0].hash"] == '"md5"'
+    assert shown[f"instance[redis{port}].level[0].distribution"] == '"ketama"'
+
+
+def test_a_plug_in_that_only_fails_in_workers_is_refused_with_its_line(start: Start, folder: Path) -> None:
+    (folder / "echo.py").write_text(ECHO)
+    port = free_port()
+    fleet = start(config(["echo.py"], instance("echo", port)))
+    picky = "import os\nif os.getppid() == %d and 'gevent.monkey' in __import__('sys').modules:\n    1 / 0\n"
+    (folder / "echo.py").write_text(picky % fleet.process.pid + ECHO)
+    verdict = fleet.reload()
+    assert not verdict.accepted
+    text = f"plug-in 'echo.py' cannot be loaded: {folder / 'echo.py'}:3: ZeroDivisionError: division by zero"
+    assert text in str(verdict.body)
+    with Lines(port) as client:
+        assert client.ask(b"still here\n") == [b"still here"]
