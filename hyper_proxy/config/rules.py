@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hyper_proxy.config.ask import catalogue
 from hyper_proxy.config.build import BLANK_LISTEN, BLANK_SERVER
-from hyper_proxy.config.local_rules import local_faults
+from hyper_proxy.config.key_space_rules import key_space_faults
 from hyper_proxy.config.model import MAIN, Config, Level, Listen, Server
 from hyper_proxy.config.notes import Notes, Path, show_path, suggest
 from hyper_proxy.config.policy_rules import policy_faults
@@ -145,9 +145,8 @@ def levels_fit(config: Config, say: Say) -> None:
                 say((*path, "level", j, "storage"), f"{level.storage} cannot be {place}; {', '.join(possible)} can")
         labels: list[tuple[Path, Hashable]] = [
             (at, server.label)
-        if instance.levels and instance.levels[0].storage == LOCAL:
-            for text in local_faults(config, instance):
-                say((*path, "level", 0, "storage"), text)
+        for at, key, text in key_space_faults(config, instance) if instance.levels else ():
+            say((*path, "level", at, key), text)
             for j, level in enumerate(instance.levels)
             for at, server in _servers(level, (*path, "level", j))
             if at[-2] == "servers"

@@ -124,7 +124,7 @@ MUTATIONS: tuple[tuple[str, str, str], ...] = (
     ("default = 0", "default = -1", "HP106"),
     # not built
     ('protocol = "redis"', 'protocol = "mysql"', "HP108"),
-    ('storage = "redis"', 'storage = "local"', "HP108"),
+    ('storage = "redis"', 'storage = "local"', "HP204"),
     ('    "unix:/run/d.sock:1 d",', '    "unix:/run/d.sock:1 d", "----",', "HP108"),
     # addresses
     ("127.0.0.1:22122", "unix:admin.sock", "HP109"),

@@ -267,6 +267,9 @@ def test_check_refuses_what_could_not_be_coherent(tmp_path: Path) -> None:
     assert "local cannot be a level above another" in check(
         tmp_path, HEAD + SQLITE.replace("sqlite", "redis").replace("keys.db", "127.0.0.1:1") + LOCAL + SQLITE
     )
+    routed = SQLITE.replace("sqlite", "redis").replace("keys.db", "127.0.0.1:1") + '  route = "main"\n'
+    assert "routes lead requests of the servers' own protocol" in check(tmp_path, HEAD + LOCAL + routed)
+    assert "ok, 1 instance" in check(tmp_path, HEAD + routed)
     assert "servers has no meaning for local" in check(tmp_path, HEAD + LOCAL + '  servers = ["x"]\n' + SQLITE).replace(
         ": ", " "
     ).replace("instance[0].level[0].", "")
