@@ -30,9 +30,10 @@ from hyper_proxy.protocol.table import PROTOCOLS
 from hyper_proxy.stack import begin, build_snapshot, inner, release
 from hyper_proxy.stats.collect import collect
 from hyper_proxy.stats.slowlog import Journal
-from hyper_proxy.stats.watch import Watch
+from hyper_proxy.stats.watch import KEYS_EVERY, Watch
 from hyper_proxy.storage.sqlite import close_all
 from hyper_proxy.tunnel import behind
+from hyper_proxy.tunnel.early import LOOK_S
 from hyper_proxy.tunnel.levels import Levels
 
 # Idle clients are closed at random moments of this part of the drain, so that they do not all come back at once.
@@ -70,6 +71,7 @@ class Engine:
         gevent.spawn(Janitor().run, self.fronts)
         gevent.spawn(Prober(self._nodes).run)
         gevent.spawn(self.pressure.run)
+        gevent.spawn(self._watch_hot)
 
     def serve(self, instance: str, sock: socket.socket) -> None:
         """Accept clients of an instance on a bound, listening, non-blocking socket: the engine's from now on."""
@@ -152,6 +154,15 @@ class Engine:
                 front.snapshot = build_snapshot(instance, old)
                 begin(front.snapshot)
                 release(old, front.snapshot)
+
+    def _watch_hot(self) -> None:
+        """Let the levels know which keys are hot, for ever."""
+        while True:
+            gevent.sleep(LOOK_S)
+            for front in list(self.fronts.values()):
+                storage = inner(front.snapshot.storage)
+                if isinstance(storage, Levels):
+                    storage.watch([key for key, _ in front.watch.hot.top(KEYS_EVERY)])
 
     def _nodes(self) -> Iterator[Node]:
         return (node for front in self.fronts.values() for node in front.snapshot.storage.nodes)

@@ -327,6 +327,7 @@ class WriteBack:
 
 FORWARDED = {"redis": ("redis",), "memcache": ("memcache", "lushan")}
 """The storages whose servers speak the protocol of the clients themselves."""
+    refresh        copies of hot keys are fetched anew before they end
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,6 +335,7 @@ class Instance:
     """One front: a protocol on some addresses, and the storage behind it. `allow` is in upper case."""
 
     name: str
+    refresh: bool = True
     protocol: str
     listen: tuple[Listen, ...]
     levels: tuple[Level, ...]

@@ -262,6 +262,8 @@ SETTINGS: tuple[Setting, ...] = (
             "it at once. 0: it is not kept, so every read of a key that is not there goes down to the last level"),
     Setting("write_back", "max_below", Integer(0, 65_536), 0,
             "reads of one worker that are under way to the last level at once; further ones wait, so that caches which "
+    Setting("write_back", "refresh", Switch(), True,
+            "a copy that is asked for very often is fetched anew from below shortly before it ends"),
             "have lost everything do not bury it. 0: as many as the level has connections, at least 16"),
     Setting("write_back", "below_wait_ms", _MS, 1000,
             "that a read waits for its turn at the last level; then its client gets an error"),

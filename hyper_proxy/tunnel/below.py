@@ -23,6 +23,7 @@ from hyper_proxy.common.leases import LEASES, Grant
 from hyper_proxy.storage.cache import Answer, Marked
 from hyper_proxy.storage.keyvalue import Item
 from hyper_proxy.tunnel.coalesce import Coalesce
+from hyper_proxy.tunnel.early import Early
 from hyper_proxy.tunnel.outcome import Told
 from hyper_proxy.tunnel.tier import Part, Tier
 
@@ -41,6 +42,7 @@ class Below:
         self.depth = depth
         self.ask = ask
         self.questions = Coalesce(tier.pace.fill_s)
+        self.early = Early(tier, depth, ask)
 
     def read(self, shard: int, keys: Sequence[bytes], marked: Sequence[bool]) -> list[Told]:
         """The items of keys of one shard that the tier does not have; marked: says of each whether it has a mark."""
@@ -123,25 +125,38 @@ class Below:
         except BaseException:
             told.end()
             raise
-        if monotonic() - began <= self.tier.pace.fill_s:
+        took_s = monotonic() - began
+        if took_s <= self.tier.pace.fill_s:
+            if self.early.copies:
+                told.on_kept = lambda at, reply: self._note(keys[at], below[at], shard, took_s, reply)
             self.tier.fill(shard, zip(keys, below, strict=True), told)
         else:
             told.end()
         return dict(zip(keys, below, strict=True))
 
+    def _note(self, key: bytes, item: Told, shard: int, took_s: float, reply: bytes) -> None:
+        if self.tier.cache.is_marked(reply):  # says a server of every mark, and of every copy, that it has stored
+            self.early.note(key, item, shard, took_s)
+
 
 class GiveBack(Gather):
-    """Gives back leases, one by one, by the answers to the requests that put the copies above. Nobody waits for it."""
+    """Gives back leases, one by one, by the answers to the requests that put the copies above. Nobody waits for it.
+
+    on_kept: is told the position and the answer.
+    """
 
     def __init__(self, places: list[int | None]) -> None:
         super().__init__()
         self.places = places
+        self.on_kept: Callable[[int, bytes], None] | None = None
 
     def deliver(self, position: int, reply: bytes | BackendError) -> None:
         place = self.places[position]
         if place is not None:
             self.places[position] = None
             LEASES.give_back(place, filled=isinstance(reply, bytes) and bool(reply))
+        if self.on_kept is not None and isinstance(reply, bytes):
+            self.on_kept(position, reply)
 
     def fail(self, position: int, error: BackendError) -> None:
         self.deliver(position, error)

@@ -113,6 +113,11 @@ class Levels(KeyValue):
     def scan(self, cursor: int, limit: int) -> tuple[int, list[bytes]]:
         return self.last.scan(cursor, limit)
 
+    def watch(self, hot: Sequence[bytes]) -> None:
+        """These keys are asked for very often just now."""
+        for below in self.below:
+            below.early.watch(hot)
+
     # ---- writing
 
     def update(self, keys: Sequence[bytes], change: Change[T]) -> tuple[T, tuple[int, ...]]:
