@@ -115,7 +115,9 @@ class Ground:
         self.spots = spots(level)
         self.placement: Placement | None = build_level(level) if level.storage in PLACED else None
         self.distribution = level.distribution if self.placement else None
-        default = DISTRIBUTIONS[level.distribution.partition("-")[0]].hash
+        if level.topology == "cluster":
+            self.distribution = "redis_cluster"
+        default = DISTRIBUTIONS[(self.distribution or level.distribution).partition("-")[0]].hash
         # A distribution without a default ignores what the configuration says.
         self.hash = (level.hash or default) if self.placement and default else None
         # Is a request answered from a key space of the proxy's own making, and not sent on?
@@ -127,7 +129,8 @@ class Ground:
         """What becomes of a request that is not sent on."""
         if self.number > 1:
             read = f"a read asks the {self.number} levels from the first on, and keeps above what is found below"
-            return f"{read}; a write marks its keys above and is done below: {self._own_way}"
+            policies = "; ".join(policy(at, level) for at, level in enumerate(self.instance.levels[:-1], 1))
+            return f"{read}; {policies}; a write is done below: {self._own_way}"
         return self._own_way
 
     @property
@@ -147,7 +150,7 @@ class Ground:
 
     def server(self, shard: int | None) -> Server | None:
         """The server of a shard."""
-        return None if shard is None else self.spots[shard].server
+        return None if shard is None or self.level.is_found_out else self.spots[shard].server
 
     def place(self, key: bytes, *, sent: bytes, db: int | None = None) -> Place:
         """Where a key is, and what is sent for it."""
@@ -187,3 +190,23 @@ class Ground:
         for index, key in enumerate(keys):
             parts.setdefault(self.shard(key), []).append(index)
         return parts
+
+
+WRITES = {
+    "invalidate": "a write takes its copy away",
+    "through": "a write puts the new value there",
+    "around": "a write leaves its copy until that ends",
+    "behind": "a write puts the new value there, and is answered before it is below",
+}
+
+
+def policy(number: int, level: Level) -> str:
+    """What the configuration says of a level above another: reads, writes, and how long it is waited for."""
+    said = [
+        "what it lacks is asked below" if level.on_miss == "next" else "what it lacks is a miss",
+        "when it fails the next one is asked" if level.on_error == "next" else "when it fails the client is told",
+        "it is filled by others" if level.read_only or level.storage == "lushan" else WRITES[level.write],
+    ]
+    if level.optional:
+        said.append(f"it is passed by after {level.deadline_ms} ms")
+    return f"level {number} ({level.storage}): {', '.join(said)}"

@@ -56,12 +56,16 @@ def _instance(front: Any, show_keys: bool) -> dict[str, Any]:
     row["unlogged"] = watch.unlogged
     row["hot_keys"] = [[name(key), round(count)] for key, count in watch.hot.top(KEYS_EVERY)]
     row["big_keys"] = [[name(key), size] for key, size in watch.big.top()]
+    backlog = getattr(front.snapshot.storage, "backlog", None)
+    row["behind"] = len(backlog) if backlog is not None else 0
+    row["behind_retries"] = backlog.retries if backlog is not None else 0
+    row["behind_lost"] = backlog.lost if backlog is not None else 0
     row["nodes"] = {node.label: _node(node) for node in front.snapshot.storage.nodes}
     return row
 
 
 def _node(node: Any) -> dict[str, Any]:
-    lanes = node.lanes
+    lanes, standing = node.lanes, node.standing
     counts = [node.retired.by_class, *(lane.flights.counts() for lane in lanes)]
     by_class = [sum(column) for column in zip(*counts, strict=True)]
     return {
@@ -78,6 +82,9 @@ def _node(node: Any) -> dict[str, Any]:
         "backing_off": int(node.is_backing_off),
         "down": int(node.is_down and not node.out),
         "out_of_service": int(bool(node.out)),
+        "serving": int(standing is None or standing.serves),
+        "behind": int(standing is not None and standing.is_behind),
+        "missed": standing.missed if standing is not None else 0,
         "late": int(node.is_late),
         "lag_s": node.lag_s,
         "latency_us": node.latency.snapshot(),

@@ -67,6 +67,10 @@ TABLE = (
     Statistic(INSTANCE, "requests", COUNTER, "", "Requests that were answered, errors included.", "class"),
     Statistic(INSTANCE, "slow", COUNTER, "", "Reads of a client whose requests took log.slow_ms or longer."),
     Statistic(INSTANCE, "unlogged", COUNTER, "", "Slow or sampled ones that were too many to be recorded."),
+    Statistic(INSTANCE, "behind", GAUGE, "", 'Keys that wait to be written below, where write = "behind".'),
+    Statistic(INSTANCE, "behind_retries", COUNTER, "", "Times that the level below did not take what waited."),
+    Statistic(INSTANCE, "behind_lost", COUNTER, "",
+              "Values that were answered and given up: refused below, or still waiting when the worker had to end."),
     Statistic(INSTANCE, "errors", COUNTER, "", "Errors that a client was told of, or lost its connection by.", "kind"),
     Statistic(INSTANCE, "latency_us", HISTOGRAM, "microseconds", "From reading a request to its reply.", "class"),
     Statistic(NODE, "requests", COUNTER, "", "Requests that were sent to the server."),
@@ -87,6 +91,11 @@ TABLE = (
     Statistic(NODE, "late", GAUGE, "",
               "Workers that do not read from the server, because its replication lags more than max_lag_s."),
     Statistic(NODE, "lag_s", GAUGE, "seconds", "How far it is behind its writer, as the worker heard that heard most."),
+    Statistic(NODE, "serving", GAUGE, "",
+              "Workers that send it the requests for its keys; with two rooms, its peer has those of the others."),
+    Statistic(NODE, "behind", GAUGE, "",
+              "Workers that know that it has missed writes, so that it does not serve before it is equal to its peer."),
+    Statistic(NODE, "missed", GAUGE, "", "Keys that it has missed writes of, and that have still to be copied to it."),
     Statistic(NODE, "latency_us", HISTOGRAM, "microseconds", "From sending a request to the server to its reply."),
 )  # fmt: skip
 

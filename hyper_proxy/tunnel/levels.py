@@ -22,7 +22,7 @@ from hyper_proxy.common import parallel
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.storage.cache import Answer, Marked
 from hyper_proxy.storage.keyvalue import Change, Item, KeyValue, Put
-from hyper_proxy.tunnel.behind import Behind
+from hyper_proxy.tunnel.behind import Backlog, Behind
 from hyper_proxy.tunnel.below import Below
 from hyper_proxy.tunnel.gate import Gate
 from hyper_proxy.tunnel.outcome import Failed, Told, attempt, whole
@@ -168,6 +168,11 @@ class Levels(KeyValue):
     def owed(self) -> int:
         """How many keys have still to be marked in caches that could not be asked."""
         return sum(len(marks.owed) for marks in self.marks)
+
+    @property
+    def backlog(self) -> Backlog | None:
+        """What was answered and waits to be written below."""
+        return self.last.backlog if isinstance(self.last, Behind) else None
 
     def release(self, successor: KeyValue | None) -> None:
         """Let go of what the successor has not taken over."""
