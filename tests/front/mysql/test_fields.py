@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from http.client import HTTPConnection
 
 import pytest
 import redis
 
 from tests.front.mysql.conftest import Front, StartFront
 from tests.kit.mariadb import MariaDb
+from tests.kit.ports import free_port
 from tests.kit.servers import Running
 from tests.kit.wait import wait_for
 
@@ -217,3 +219,29 @@ def test_hashes_below_a_cache(start_front: StartFront, mariadb: MariaDb, redis_n
         assert (client.get("a"), client.hget("a", "name")) == (wrong.encode(), b"from the cache")
     assert client.hset("a", "name", "Bea") == 0
     assert client.hmget("a", "name", "age") == [b"Bea", b"2"]
+
+
+def test_http_clients_have_the_same_objects(start_front: StartFront, mariadb: MariaDb) -> None:
+    front = start_front([mariadb], table=TABLE, make=MAKE)
+    port = free_port()
+    third = front.text().partition("[[instance]]")[2].partition("[[instance]]")[0]
+    third = third.replace('"user"', '"web"').replace('"redis"', '"http"').replace(str(front.ports["user"]), str(port))
+    third = third.replace('allow = ["KEYS"]', "")
+    front.fleet.write(f"{front.text()}\n[[instance]]{third}")
+    verdict = front.fleet.reload()
+    assert verdict.accepted, verdict.body
+    front.redis().hset("a", mapping={"name": "Ann", "photo": b"\xff"})
+
+    def ask(method: str, body: str | None = None) -> tuple[int, bytes]:
+        connection = HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.request(method, "/v1/web/a", body, {"Content-Type": "application/octet-stream"})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+    status, body = ask("GET")
+    assert (status, body) == (200, front.redis().get("a"))
+    assert ask("PUT", '{"age":7}')[0] < 300
+    assert front.redis().hgetall("a") == {b"age": b"7", b"level": b"1"}
+    status, body = ask("PUT", '{"age":"x"}')
+    assert 400 <= status < 500
+    assert b"column 'age'" in body
