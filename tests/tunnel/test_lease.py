@@ -16,6 +16,7 @@ from hyper_proxy.common.leases import LEASES, Grant, Leases
 from hyper_proxy.storage.keyvalue import Item, Put
 from hyper_proxy.tunnel.tier import Pace
 from tests.conn_pool.conftest import turn, until
+from tests.tunnel import test_races
 from tests.tunnel.conftest import Build, Stack
 
 PLACE = 12345
@@ -217,3 +218,10 @@ def test_a_lease_is_given_back_however_the_question_ends(shared: Build, way: str
     until(lambda: not LEASES.held, "it is given back")
     with holder(LEASES, place_of(b"a")):
         assert stack.memory.asked == [b"a"]
+
+
+@pytest.mark.parametrize("write", ["invalidate", "through"])
+def test_no_reader_is_shown_an_older_value_where_leases_are_shared(shared: Build, write: str) -> None:
+    """Those who wait for a lease, and look above again, meet marks, fills and copies in every order, too."""
+    test_races.test_ten_thousand_interleavings_show_no_reader_an_older_value(shared, "redis", write, 7)
+    until(lambda: not LEASES.held, "all are given back")
