@@ -13,6 +13,9 @@ CACHES = ("redis", "memcache", "lushan")
 UPDATING = ("through", "behind")
 """The ways of writing that put the new value into the level."""
 
+USUAL = Level("", ())
+"""A level of which nothing is said: who writes a default says nothing."""
+
 Fault = tuple[str, str]  # the key, and what is said of it
 
 
@@ -21,7 +24,7 @@ def policy_faults(config: Config, written: Callable[[Path], bool]) -> Iterator[t
     for i, instance in enumerate(config.instances):
         for j, level in enumerate(instance.levels):
             path: Path = ("instance", i, "level", j)
-            said = {key for key in POLICIES if written((*path, key))}
+            said = {key for key in POLICIES if written((*path, key)) and getattr(level, key) != getattr(USUAL, key)}
             if j == len(instance.levels) - 1:
                 faults: Iterator[Fault] = _of_last(level, said)
             else:
