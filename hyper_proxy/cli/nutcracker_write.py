@@ -13,6 +13,7 @@ import toml
 
 from hyper_proxy.cli.nutcracker_read import Pool, PoolServer
 from hyper_proxy.config.addresses import read_listen
+from hyper_proxy.config.model import MAIN
 from hyper_proxy.config.settings import HOUR_MS
 
 MAX_CONNECTIONS = 64
@@ -80,6 +81,8 @@ def _instance(pool: Pool, name: str) -> list[str]:
     level: Table = {"storage": kind, "hash": values["hash"], "distribution": values["distribution"]}
     if values["hash_tag"]:
         level["hash_tag"] = values["hash_tag"]
+    if values["auto_eject_hosts"]:
+        level["route"] = {"eject": MAIN}
     if values["server_connections"] > 1:
         level["connections"] = min(values["server_connections"], MAX_CONNECTIONS)
     if values["redis_auth"]:
@@ -126,6 +129,8 @@ def _show(value: object) -> str:
     """A value in toml."""
     if isinstance(value, list):
         return f"[{', '.join(map(_show, value))}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {_show(one)}' for key, one in value.items())} }}"
     return str(_Encoder().dump_value(value))
 
 
@@ -170,8 +175,9 @@ def _ejection(pool: Pool, name: str) -> list[str]:
     lines = []
     if pool.values["auto_eject_hosts"]:
         lines += [
-            "auto_eject_hosts: true: not kept. Keys never move: while a server is down its own keys fail, with an",
-            "error that names it, and no other server gets them. So nothing stale is read when it comes back.",
+            "auto_eject_hosts: true: kept by the route below: where a server fails, its keys go to where twemproxy would",
+            "have them without it, from the first failure on, and back as soon as it answers again. What was written",
+            "elsewhere meanwhile is then not seen, as with twemproxy: for caches only.",
         ]
     dropped = [key for key in ("server_retry_timeout", "server_failure_limit") if key in pool.written]
     if dropped:

@@ -34,6 +34,7 @@ class Shape(Enum):
     MAPPING = "a table of names and routes"
     LIST = "a list of two or more routes"
     PAIR = "a route, with the one that is served in `of`"
+    POOL = "the name of a pool"
 
 
 class Join(Enum):
@@ -61,6 +62,11 @@ ROUTES: dict[str, RouteRow] = {
     "failover": RouteRow(
         Shape.LIST, Join.PRODUCT,
         "the first; where it fails, the next: reads and writes that may be repeated, and whatever was not sent",
+        options={"rate": (Integer(0, 1_000_000), 0)},
+    ),
+    "eject": RouteRow(
+        Shape.POOL, Join.PRODUCT,
+        "this pool; where a server fails, its keys go to where they would be without it",
         options={"rate": (Integer(0, 1_000_000), 0)},
     ),
     "class": RouteRow(
@@ -131,6 +137,10 @@ def _children(
             place.bad(Bad("HP107", f"of is missing: the route that a {kind} route serves"), *at)
             return [], [Route("pool", pool=MAIN)] * 2
         return [], [_read(value["of"], place, (*at, "of")), _read(inner, place, (*at, kind))]
+    if row.shape is Shape.POOL:
+        if not isinstance(inner, str):
+            place.bad(Bad("HP105", f"{kind} is {row.shape.value}"), *at, kind)
+        return [], [Route("pool", pool=inner if isinstance(inner, str) else MAIN)] * 2
     if row.shape is Shape.LIST:
         if not isinstance(inner, list) or len(inner) < 2:
             place.bad(Bad("HP105", f"{kind} is {row.shape.value}"), *at, kind)
@@ -162,22 +172,30 @@ def _option(key: str, row: RouteRow, value: dict[str, Any], place: Place, at: tu
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """What stands at one shard of a level: `server` is asked first; `route` says what may become of that, in words."""
+    """What stands at one shard of a level: `server` is asked first, empty where that is found out; `route` says what may
+    become of that, in words."""
 
     server: Server
     route: str = ""
 
 
+REDIS_SLOTS = 16384
+
+
 def spots(level: Level) -> list[Spot]:
     """The spots of a level by shard. The one place that says how shards of routes are numbered: those of a SUM one
     child after the other; those of a PRODUCT with the last child's running fastest."""
+    if level.topology == "cluster":
+        return [Spot(Server(), f"slot {slot}: the cluster is asked which server has it") for slot in range(REDIS_SLOTS)]
+    if level.topology == "sentinel":
+        return [Spot(Server(), f"the sentinels are asked where the master '{name}' is") for name in level.masters]
     return list(_spots(level.route or Route("pool", pool=MAIN), level.pool_levels()))
 
 
 def _spots(route: Route, levels: Mapping[str, Level]) -> Iterator[Spot]:
     if route.kind == "pool":
         level = levels[route.pool]
-        yield from (Spot(level.servers[server_at(level, shard)]) for shard in range(len(placed(level))))
+        yield from (_spot(level, server_at(level, shard)) for shard in range(len(placed(level))))
     elif ROUTES[route.kind].join is Join.SUM:
         for child in route.children:
             yield from _spots(child, levels)
@@ -185,6 +203,13 @@ def _spots(route: Route, levels: Mapping[str, Level]) -> Iterator[Spot]:
         for combined in product(*(list(_spots(child, levels)) for child in route.children)):
             others = ", ".join(_said(spot) for spot in combined)
             yield Spot(combined[0].server, f"{route.kind} of {others}")
+
+
+def _spot(level: Level, at: int) -> Spot:
+    if not level.peers:
+        return Spot(level.servers[at])
+    peer = level.peers[at]
+    return Spot(level.servers[at], f"in the second room {peer.label} ({peer.address})")
 
 
 def _said(spot: Spot) -> str:

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""failover: where the first child fails, the next one is asked.
+"""failover, eject: where the first child fails, the next one is asked.
 
 A request that may have been done already is only handed on when doing it twice does no harm: reads and idempotent
 writes. What never reached a server is handed on whatever it is. Errors that a server answers are answers.

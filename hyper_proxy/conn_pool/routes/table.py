@@ -17,6 +17,7 @@ PRODUCTS: dict[str, Callable[[Sequence[Lane], Setting], RouteLane]] = {
     "all": QuorumLane,
     "any": QuorumLane,
     "class": ClassLane,
+    "eject": FailoverLane,
     "failover": FailoverLane,
     "fastest": QuorumLane,
     "majority": QuorumLane,
