@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+import gevent
 from gevent.lock import BoundedSemaphore
 from gevent.threadpool import ThreadPool
 
@@ -27,6 +28,8 @@ T = TypeVar("T")
 
 THREADS = 8
 """Of one server of a level in one worker: requests that the plug-in may be busy with at a time."""
+LINGER_S = 10.0
+"""A storage that a reload takes away is closed so much later: requests that have begun with it still end with it."""
 REPORTS = Allowance(10)
 """Faults of plug-ins that a worker logs in a second; all are counted."""
 
@@ -62,6 +65,7 @@ class Apart(KeyValue):
         self.keeps_versions = inner.keeps_versions
         self._turns = BoundedSemaphore(THREADS)
         self._threads = ThreadPool(THREADS)
+        self._closed = False
 
     def get_many(self, keys: Sequence[bytes]) -> list[Item | None]:
         items: list[Item | None] = self.run("get_many", keys)
@@ -82,6 +86,8 @@ class Apart(KeyValue):
     def run(self, verb: str, *args: Any, **named: Any) -> Any:
         """The result of a verb; blocks this greenlet only. Raises BackendError (queue, timeout, io, plugin), or what
         the plug-in has raised of the project's errors."""
+        if self._closed:
+            raise self._error("closed", "the storage is closed")
         if not self._turns.acquire(timeout=self.queue_s):
             text = f"{THREADS} requests are with the plug-in, and none has ended within {self.queue_s:g} s"
             raise self._error("queue", text)
@@ -94,6 +100,15 @@ class Apart(KeyValue):
         if isinstance(result, Fault):
             raise self._typed(verb, result.error)
         return result
+
+    def close(self) -> None:
+        """Tell the plug-in's object, and end the threads: one that hangs is waited for."""
+        self._closed = True
+        outcome = self._threads.spawn(self._in_thread, self.inner.release, (None,), {})
+        outcome.wait(self.read_s)
+        if outcome.ready() and isinstance(outcome.get(), Fault):
+            self._typed("release", outcome.get().error)
+        self._threads.kill()
 
     @staticmethod
     def _in_thread(call: Callable[..., T], args: Any, named: Any) -> T | Fault:
@@ -129,9 +144,9 @@ class PluggedStorage(Sharded):
         self.keeps_versions = all(part.keeps_versions for part in self.parts)
 
     def release(self, successor: Any) -> None:
-        """Tell the plug-in's objects."""
+        """Close when the requests that have begun must have ended."""
         for part in self.parts:
-            part.inner.release(None)
+            gevent.spawn_later(LINGER_S, part.close)
 
 
 class Plugged:

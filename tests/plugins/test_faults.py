@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import psutil
 import pytest
 import redis
 
@@ -177,3 +179,23 @@ def test_a_storage_that_cannot_be_made_is_refused_by_a_reload(start: Start, fold
     assert not verdict.accepted
     assert f"plug-in 'slow.py' can't serve it: ValueError: no such place ({folder / 'slow.py'}:" in str(verdict.body)
     assert redis.Redis(port=port).get("well") == b"here"
+
+
+def test_storages_that_reloads_took_away_leave_no_thread_behind(start: Start, folder: Path) -> None:
+    released = '    def release(self, successor):\n        print("released", flush=True)\n\n    def count(self):'
+    (folder / "slow.py").write_text(SLOW.replace("    def count(self):", released))
+    port = free_port()
+    fleet = start(config(["slow.py"], instance("redis", port, "slow", ["x"], "timeout = { read_ms = 500 }")))
+    client = redis.Redis(port=port)
+    (pid,) = fleet.worker_pids()
+    assert client.get("quick") == b"here"
+    used = psutil.Process(pid).num_threads()
+    for read_ms in range(501, 505):
+        text = fleet.file.read_text()
+        fleet.file.write_text(re.sub("read_ms = [0-9]+", f"read_ms = {read_ms}", text))
+        assert fleet.reload().accepted
+        assert client.get("quick") == b"here"
+    assert psutil.Process(pid).num_threads() > used
+    wait_for(lambda: psutil.Process(pid).num_threads() <= used, "the threads have ended", 30)
+    assert fleet.worker_pids() == [pid]
+    assert fleet.read_log().count("released") == 4

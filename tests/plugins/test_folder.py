@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pymemcache
@@ -87,6 +88,22 @@ def test_a_disk_that_fails_is_a_typed_error_and_the_worker_goes_on(start: Start,
         client.get("b")
     assert client.get("a") == b"1"
     wait_for(lambda: fleet.stats()["instances"][f"redis{port}"]["errors"].get("io") == 1, "the error is counted")
+
+
+def test_a_change_is_one_step_whichever_worker_makes_it(start: Start) -> None:
+    port = free_port()
+    fleet = start(config(["folder.py"], instance("redis", port, "folder", ["pages"]), workers=2))
+    fleet.wait_log("worker.ready slot=0 ")
+    fleet.wait_log("worker.ready slot=1 ")
+    clients = [redis.Redis(port=port) for _ in range(8)]
+
+    def count(client: redis.Redis) -> None:
+        for _ in range(25):
+            client.incr("counter")
+
+    with ThreadPoolExecutor(len(clients)) as pool:
+        list(pool.map(count, clients))
+    assert clients[0].get("counter") == b"200"
 
 
 def test_it_is_the_last_of_two_levels(start: Start, folder: Path, redis_nodes: list[Running]) -> None:

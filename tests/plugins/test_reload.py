@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
+from tests.kit.fleet import Fleet
+from tests.kit.installed import REAL, Installed
 from tests.kit.ports import free_port
 from tests.kit.wait import wait_for
 from tests.plugins.conftest import Start
@@ -120,3 +123,25 @@ def test_a_plug_in_that_only_fails_in_workers_is_refused_with_its_line(start: St
     assert text in str(verdict.body)
     with Lines(port) as client:
         assert client.ask(b"still here\n") == [b"still here"]
+
+
+def test_an_upgrade_takes_plug_ins_along(folder: Path) -> None:
+    (folder / "echo.py").write_text(ECHO)
+    port = free_port()
+    program = Installed(folder, REAL)
+    with Fleet(config(["echo.py"], instance("echo", port)), folder, command=program.command) as fleet:
+        with Lines(port) as client:
+            assert client.ask(b"before\n") == [b"before"]
+        pid = fleet.stats()["master"]["pid"]
+        (folder / "echo.py").write_text("no Python")
+        fleet.send_signal(signal.SIGUSR2)
+        fleet.wait_log("upgrade.failed")
+        assert fleet.log_contains("HP111")
+        assert fleet.stats()["master"]["pid"] == pid
+        with Lines(port) as client:
+            assert client.ask(b"still\n") == [b"still"]
+        (folder / "echo.py").write_text(LOUD)
+        fleet.send_signal(signal.SIGUSR2)
+        wait_for(lambda: fleet.stats()["master"]["pid"] != pid, "the new program serves", 30)
+        with Lines(port) as client:
+            assert client.ask(b"after\n") == [b"AFTER"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def config(plugins: Sequence[str], *instances: str, proxy: str = "") -> str:
+def config(plugins: Sequence[str], *instances: str, proxy: str = "", workers: int = 1) -> str:
     """A file with these plug-ins and instances."""
     listed = ", ".join(f'"{name}"' for name in plugins)
-    head = f"[proxy]\nplugins = [{listed}]\nworkers = 1\ndrain_timeout_s = 0.5\n{proxy}\n"
+    head = f"[proxy]\nplugins = [{listed}]\nworkers = {workers}\ndrain_timeout_s = 0.5\n{proxy}\n"
     return head + "".join(instances)
 
 
