@@ -97,7 +97,8 @@ def _placement(level: Level) -> Placement:
     pools = tuple(replace(pool, servers=_in_service(pool.servers)) for pool in level.pools)
     servers = _in_service(level.servers)
     how = (level.hash, level.distribution, level.hash_tag)
-    return _built(Level("", servers, *how, pools=pools, route=level.route, table=level.table))
+    kept = {"route": level.route, "table": level.table, "topology": level.topology, "masters": level.masters}
+    return _built(Level("", servers, *how, pools=pools, **kept))  # type: ignore[arg-type]
 
 
 def _in_service(servers: tuple[Server, ...]) -> tuple[Server, ...]:

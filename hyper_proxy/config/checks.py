@@ -305,6 +305,13 @@ def listen_item(text: str) -> Listen:
         raise Bad("HP109", str(error)) from None
 
 
+def master_item(text: str) -> str:
+    """The name of a master, as sentinels know it."""
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", text):
+        raise Bad("HP106", f"{text!r} is no name of letters, digits, '_', '.' and '-' that sentinels could know")
+    return text
+
+
 def command_item(text: str) -> str:
     """An element of `allow`: a command's name, in upper case."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]*", text):

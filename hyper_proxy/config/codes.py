@@ -50,6 +50,8 @@ CODES: dict[str, Code] = {
     "HP218": Code(ERROR, "what is said of a level's misses, errors or writes cannot be kept, or has no effect"),
     "HP222": Code(ERROR, "the tables of a level can't be what name, databases, tables and date say"),
     "HP223": Code(ERROR, "a lag is only measured of servers that have writers"),
+    "HP224": Code(ERROR, "what is said of a topology contradicts itself, or can't be served"),
+    "HP225": Code(ERROR, "what is said of the rooms of a level contradicts itself, has no effect, or can't be kept"),
     "HP301": Code(ERROR, "the longest pause is shorter than the first one"),
     "HP302": Code(ERROR, "a limit is beyond what the protocol can carry"),
     "HP303": Code(WARNING, "connecting may take longer than waiting for an answer"),

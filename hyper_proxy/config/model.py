@@ -244,8 +244,11 @@ class Level:
     `db` is what a client's database 0 is called at the servers; a client's database n is db + n there.
     `max_pending_bytes` bounds what waits for one node in one worker; `max_bytes`, of a local level, what its copies take.
     `writers` are the servers that take the writes of `servers`, by position; empty where those take both.
+    `max_lag_s`: how far one of `servers` may be behind its writer and be read from; 0: nobody asks.
     `where` are the columns of `table` that have the same value in every row of this key space.
     `route` says which of `pools` and of `servers`, the pool "main", a request goes to; None: to `servers`.
+    `topology`: are `servers` those that have the keys, or members of a "cluster" or "sentinel"s that tell of them? Then
+    `masters` are the names under which sentinels know the masters, and `reads` says where reads go (docs/redis-topologies.md).
     `on_miss`, `on_error`: "next" or "fail". `write`: what a write does to this level above another. A `read_only` level
     is filled by others. An `optional` one has `deadline_ms` for an answer, and is passed by then (docs/levels.md).
     """
@@ -273,6 +276,9 @@ class Level:
     where: tuple[tuple[str, str | int], ...] = ()
     pools: tuple[Pool, ...] = ()
     route: Route | None = None
+    topology: str = "servers"
+    masters: tuple[str, ...] = ()
+    reads: str = "master"
     on_miss: str = "next"
     on_error: str = "next"
     write: str = "invalidate"
@@ -285,6 +291,16 @@ class Level:
     def all_servers(self) -> tuple[Server, ...]:
         """Those of every pool, writers aside."""
         return sum((pool.servers for pool in self.pools), self.servers)
+
+    @property
+    def all_peers(self) -> tuple[Server, ...]:
+        """The same of the second room."""
+        return sum((pool.peers for pool in self.pools), self.peers)
+
+    @property
+    def is_found_out(self) -> bool:
+        """Are the servers that have the keys others than those that are listed, and do they change?"""
+        return self.topology != "servers"
 
     @property
     def usual_connections(self) -> int:
@@ -346,6 +362,11 @@ class Instance:
     username: str = ""
     password: str = field(default="", repr=False)
     dbs: int = 16
+
+    @property
+    def databases(self) -> int:
+        """How many databases clients may choose from: a redis cluster has one."""
+        return 1 if self.levels[0].topology == "cluster" else self.dbs
 
     @property
     def forwards(self) -> bool:

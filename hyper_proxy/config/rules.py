@@ -18,6 +18,7 @@ from hyper_proxy.config.policy_rules import policy_faults
 from hyper_proxy.config.routes import MAX_SHARDS, shard_count
 from hyper_proxy.config.settings import CACHES, KNOWING, LOCAL, NETWORK, PLACED, STORAGES
 from hyper_proxy.config.table_split import split_faults
+from hyper_proxy.config.topology_rules import topology_faults
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +286,12 @@ def lag_is_behind_writers(config: Config, say: Say) -> None:
             say((*path, "max_lag_s"), "there are no writers, so nothing of `servers` is behind one")
 
 
+def topologies_fit(config: Config, say: Say) -> None:
+    """HP224"""
+    for path, text in topology_faults(config, say.written):
+        say(path, text)
+
+
 def pauses_grow(config: Config, say: Say) -> None:
     """HP301"""
     for path, level in _levels(config):
@@ -410,6 +417,8 @@ RULES: dict[str, Callable[[Config, Say], None]] = {
     "HP218": policies_can_be_kept,
     "HP222": tables_can_be_told_apart,
     "HP223": lag_is_behind_writers,
+    "HP224": topologies_fit,
+    "HP225": rooms_can_be_served,
     "HP301": pauses_grow,
     "HP302": keys_fit_the_protocol,
     "HP303": reading_may_outlast_connecting,

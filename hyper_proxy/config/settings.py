@@ -29,6 +29,7 @@ from hyper_proxy.config.checks import (
     Text,
     command_item,
     listen_item,
+    master_item,
 )
 from hyper_proxy.config.lushan_rule import LushanRule
 from hyper_proxy.config.model import GIB, KIB, MIB
@@ -143,6 +144,7 @@ _SERVERS = Strings(
     str, '"host:port[:weight][ alias]" or "unix:/path[:weight][ alias]"; for sqlite one "path/of/file.db"'
 )
 _WRITERS = Strings(str, '"host:port[ alias]" or "unix:/path[ alias]"', empty=True)
+_MASTERS = Strings(master_item, "names of masters", empty=True)
 _DATABASE = Text(r"[A-Za-z0-9_$-]{0,64}", "a name of at most 64 letters, digits, '_', '$' and '-', or ''")
 _HASH = Known(hash_fault, 'string: a name of docs/hashing.md, or "" for the default of the distribution')
 _DISTRIBUTION = Known(distribution_fault, "string: a name of docs/hashing.md")
@@ -339,6 +341,15 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("level", "route", RouteRule(), None,
             "which of the pools, and of the servers above, a request goes to; without it, to the servers above",
             only=PIPELINED),
+    Setting("level", "topology", _names("servers", "cluster", "sentinel"), "servers",
+            "what `servers` are: those that have the keys; some of a redis cluster, which tell of all; or sentinels, "
+            "which tell where the masters are", only=_ON),
+    Setting("level", "masters", _MASTERS, [],
+            "the names under which the sentinels know the masters; keys are spread over them by these names, in this "
+            "order", only=_ON),
+    Setting("level", "reads", _names("master", "replica", "prefer_replica"), "master",
+            "where reads go, in a cluster or under sentinels: to masters; to replicas only; or to replicas, and to the "
+            "master while it has none that is fit", only=_ON),
 
     Setting("pool", "name", _NAME, REQUIRED,
             "the name in the route; the level's own servers are the pool main", only=PIPELINED),

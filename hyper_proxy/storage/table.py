@@ -9,7 +9,7 @@ from hyper_proxy.config.model import Level
 from hyper_proxy.storage.lushan import LushanStorage
 from hyper_proxy.storage.memcache import MemcacheStorage
 from hyper_proxy.storage.memcache_values import MemcacheValues
-from hyper_proxy.storage.redis import RedisStorage
+from hyper_proxy.storage.redis_topology import redis_storage
 from hyper_proxy.storage.redis_values import RedisValues
 from hyper_proxy.storage.sqlite import SqliteStorage
 
@@ -25,7 +25,7 @@ def _mysql(instance: str, level: Level, previous: Any) -> Any:
 Make = Callable[[str, Level, Any], Any]
 
 FORWARDING: dict[str, Make] = {
-    "redis": RedisStorage,
+    "redis": redis_storage,
     "memcache": MemcacheStorage,
     "lushan": LushanStorage,
 }

@@ -49,6 +49,11 @@ def redis_cluster(recipe: Recipe) -> Placement:
     return slotted(recipe, REDIS_SLOTS, Crc16(cut=True), empty_tag=False)
 
 
+def every_slot() -> Placement:
+    """Each slot of a redis cluster is a shard, for the cluster itself says which server has it."""
+    return Table(REDIS_SLOTS, Crc16(cut=True), TAG, list(range(REDIS_SLOTS)))
+
+
 def codis(recipe: Recipe) -> Placement:
     """As a Codis proxy places keys."""
     return slotted(recipe, CODIS_SLOTS, Crc32(), empty_tag=True)

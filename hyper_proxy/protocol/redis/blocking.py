@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hyper_proxy.protocol.redis.command import Command
     from hyper_proxy.protocol.redis.session import RedisSession
 
+MOST_MOVES = 3  # from server to server before it begins to wait
 LOOK_S = 1.0  # a client that has sent more requests meanwhile does not announce its end: it is looked for
 
 
@@ -25,11 +26,18 @@ def wait(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> 
     storage = session.storage
     lane = storage.borrow(shard, session.db, session.resp, patient=True)
     client = session.client
+    tries = MOST_MOVES
     client.on_hang_up = lane.abandon
     watch = get_hub().loop.timer(LOOK_S, LOOK_S)
     watch.start(client.look_for_hang_up)
     try:
         reply = session.batch.ask(lane, raw, row.klass)
+        while (node := storage.moved(lane, reply)) is not None and tries:
+            tries -= 1
+            storage.give_back(lane)
+            lane = storage.borrow_of(node, session.db, session.resp, patient=True)
+            client.on_hang_up = lane.abandon
+            reply = session.batch.ask(lane, raw, row.klass)
     finally:
         client.on_hang_up = None
         watch.close()

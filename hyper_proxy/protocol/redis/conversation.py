@@ -64,7 +64,7 @@ def select(session: RedisSession, argv: list[bytes]) -> bytes:
         raise wording.ErrorReply(wording.NOT_AN_INTEGER)
     if argv[1].startswith(b"-"):
         raise wording.ErrorReply(wording.DB_RANGE)
-    if not 0 <= db < (session.instance.dbs if session.storage.forwards else 1):
+    if not 0 <= db < (session.instance.databases if session.storage.forwards else 1):
         raise wording.ErrorReply(wording.DB_RANGE)
     if db != session.db and session.storage.forwards:
         _ask_any(session, session.storage.lanes(db, session.resp, session.sequence))

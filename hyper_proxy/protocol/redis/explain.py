@@ -168,7 +168,7 @@ def _select(case: Case) -> Outcome:
         db = int(case.argv[1])
     except ValueError:
         raise wording.ErrorReply(wording.NOT_AN_INTEGER) from None
-    if not 0 <= db < (1 if ground.is_translated else ground.instance.dbs):
+    if not 0 <= db < (1 if ground.is_translated else ground.instance.databases):
         raise wording.ErrorReply(wording.DB_RANGE)
     there = "" if ground.is_translated else f", where it is number {ground.level.db + db}"
     return Outcome(f"kept for this client: its next requests go over connections to that database{there}")

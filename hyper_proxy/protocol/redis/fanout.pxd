@@ -8,6 +8,7 @@ from hyper_proxy.tunnel.batch cimport Reducer
 
 cdef class Part:
     cdef readonly Py_ssize_t shard
+    cdef Py_ssize_t number
     cdef readonly Py_ssize_t keys
     cdef readonly object request
     cdef bytes reply
@@ -19,8 +20,7 @@ cdef class Split(Reducer):
     cdef readonly list parts
     cdef readonly Py_ssize_t keys
     cdef readonly Py_ssize_t longest
-    cdef list by_shard
-    cdef bytearray shards
+    cdef bytearray numbers
     cdef readonly int words_per_key
 
     cdef Split fresh(self)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hyper_proxy.common.errors import BackendError
     from hyper_proxy.protocol.redis.session import RedisSession
 
+FEW_SHARDS = 1024
 NO_ARRAY = b"*-1\r\n"  # in the place of a reply that is of no use
 
 
@@ -27,6 +28,7 @@ class Part:
     """What goes to one shard: `keys` of them in `request`, and what came back."""
 
     shard: cython.Py_ssize_t
+    number: cython.Py_ssize_t  # among the parts
     keys: cython.Py_ssize_t
     request: Any  # see _buffer; None when the client's request can travel as it came
     reply: bytes
@@ -36,9 +38,10 @@ class Part:
 
 @cython.cfunc
 @cython.inline
-def _new_part(shard: cython.Py_ssize_t) -> Part:
+def _new_part(shard: cython.Py_ssize_t, number: cython.Py_ssize_t) -> Part:
     part: Part = Part.__new__(Part)  # no __init__: its call alone would cost as much as locating the key
     part.shard = shard
+    part.number = number
     part.keys = part.size = part.cursor = 0
     part.request = None
     part.reply = b""
@@ -52,8 +55,7 @@ class Split(Reducer):
     parts: list
     keys: cython.Py_ssize_t
     longest: cython.Py_ssize_t  # bytes of the longest key
-    by_shard: list  # the part of each shard, or None
-    shards: bytearray  # two bytes a key: its shard, the lower byte first
+    numbers: bytearray  # two bytes a key: the number of its part, the lower byte first
     words_per_key: cython.int
 
     @cython.cfunc
@@ -72,10 +74,13 @@ class Split(Reducer):
         words_per_key: cython.int = self.words_per_key
         keys: cython.Py_ssize_t = (argc - 1) // words_per_key
         parts: list = []
-        by_shard: list = [None] * placement.shards
-        shards: bytearray = _zeros(2 * keys)
-        s: cython.p_uchar = shards
-        part: Part
+        # The part of each shard. The slots of a cluster are far more than keys are asked for.
+        few: cython.bint = placement.shards <= FEW_SHARDS
+        by_shard: list = [None] * placement.shards if few else []
+        by_slot: dict = {}
+        numbers: bytearray = _zeros(2 * keys)
+        s: cython.p_uchar = numbers
+        part: Part | None
         verb_end: cython.Py_ssize_t = _word_end(p, args)
         i: cython.Py_ssize_t = verb_end
         k: cython.Py_ssize_t
@@ -95,20 +100,21 @@ class Split(Reducer):
                 longest = i - body
             for _ in range(1, words_per_key):
                 i = _word_end(p, i)
-            s[2 * k] = shard & 255
-            s[2 * k + 1] = shard >> 8
-            if by_shard[shard] is None:
-                part = _new_part(shard)
-                by_shard[shard] = part
+            part = by_shard[shard] if few else by_slot.get(shard)
+            if part is None:
+                part = _new_part(shard, len(parts))
+                if few:
+                    by_shard[shard] = part
+                else:
+                    by_slot[shard] = part
                 parts.append(part)
-            else:
-                part = cython.cast(Part, by_shard[shard])
+            s[2 * k] = part.number & 255
+            s[2 * k + 1] = part.number >> 8
             part.keys += 1
             part.size += i - start
         self.keys = keys
         self.longest = longest - 3
-        self.shards = shards
-        self.by_shard = by_shard
+        self.numbers = numbers
         self.parts = parts
         self.count = len(parts)
         if self.count == 1:
@@ -120,9 +126,9 @@ class Split(Reducer):
     def write_parts(self, buf: bytes, args: cython.Py_ssize_t, verb_end: cython.Py_ssize_t) -> None:
         """Pass 2: every part's request, the verb first."""
         p: cython.p_uchar = buf
-        s: cython.p_uchar = self.shards
+        s: cython.p_uchar = self.numbers
         words_per_key: cython.int = self.words_per_key
-        by_shard: list = self.by_shard
+        parts: list = self.parts
         part: Part
         words: cython.Py_ssize_t
         start: cython.Py_ssize_t
@@ -130,7 +136,7 @@ class Split(Reducer):
         k: cython.Py_ssize_t
         _: cython.int
         for k in range(self.count):
-            part = cython.cast(Part, self.parts[k])
+            part = cython.cast(Part, parts[k])
             words = part.keys * words_per_key + 1
             part.request = _buffer(_head_size(words) + verb_end - args + part.size)
             part.cursor = _copy(part.request, _put_head(part.request, words), buf, args, verb_end)
@@ -138,7 +144,7 @@ class Split(Reducer):
             start = i
             for _ in range(words_per_key):
                 i = _word_end(p, i)
-            part = cython.cast(Part, by_shard[s[2 * k] | (s[2 * k + 1] << 8)])
+            part = cython.cast(Part, parts[s[2 * k] | (s[2 * k + 1] << 8)])
             part.cursor = _copy(part.request, part.cursor, buf, start, i)
 
     def failure(self, replies: list, session: RedisSession) -> bytes | None:
@@ -186,15 +192,15 @@ class ByPosition(Split):
     @cython.cfunc
     def merge(self, session: RedisSession, size: cython.Py_ssize_t) -> bytes:
         """The parts' values side by side; `size` is what they take together."""
-        shards: cython.p_uchar = self.shards
-        by_shard: list = self.by_shard
+        numbers: cython.p_uchar = self.numbers
+        parts: list = self.parts
         part: Part
         k: cython.Py_ssize_t
         end: cython.Py_ssize_t
         out: Any = _buffer(_head_size(self.keys) + size)
         at: cython.Py_ssize_t = _put_head(out, self.keys)
         for k in range(self.keys):
-            part = cython.cast(Part, by_shard[shards[2 * k] | (shards[2 * k + 1] << 8)])
+            part = cython.cast(Part, parts[numbers[2 * k] | (numbers[2 * k + 1] << 8)])
             end = _value_end(part.reply, part.cursor)
             if end < 0:
                 return self.merge_without(part, session)

@@ -25,7 +25,7 @@ SETTINGS: dict[str, Read] = {
     "activedefrag": _constant("no"),
     "appendonly": _constant("no"),
     "cluster-enabled": _constant("no"),
-    "databases": lambda session: str(session.instance.dbs),
+    "databases": lambda session: str(session.instance.databases),
     "maxclients": lambda session: str(session.instance.limits.max_clients),
     "maxmemory": _constant("0"),
     "maxmemory-policy": _constant("noeviction"),

@@ -6,12 +6,13 @@ lane the server does what it always does: it queues, checks and executes; its re
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.protocol.redis import command, commands, encode, wording
 from hyper_proxy.protocol.redis.framing import join_words
 from hyper_proxy.stats.classes import ADMIN
+from hyper_proxy.tunnel.batch import Reducer
 
 if TYPE_CHECKING:
     from hyper_proxy.conn_pool.lane import Lane
@@ -26,6 +27,22 @@ QUEUED = frozenset({command.SINGLE, command.SAME_SHARD, command.SPLIT, command.A
 # But for these, which a server answers alike. The others would reach the server itself, behind the proxy's answers:
 # CONFIG GET would tell its password, CLIENT TRACKING would change a connection that other clients get afterwards.
 ALIKE = frozenset({b"echo", b"ping", b"time", b"unwatch", b"select"})
+
+
+class Queued(Reducer):
+    """The reply to one command between MULTI and EXEC."""
+
+    def __init__(self, storage: Any, lane: Lane) -> None:
+        self.count = 1
+        self.storage = storage
+        self.lane = lane
+
+    def reduce(self, replies: list[bytes | BackendError], session: RedisSession) -> bytes:
+        (reply,) = replies
+        if isinstance(reply, BackendError):
+            return session.error_reply(reply)
+        said: bytes = self.storage.plain(self.lane, reply)
+        return said
 
 
 class Transaction:
@@ -67,7 +84,14 @@ class Transaction:
         shards = {self._locate(key) for key in argv[1:]}
         self._pin(shards)
         self.session.refresh()
-        return self.session.batch.ask(self.lane, join_words(argv), ADMIN)
+        request = join_words(argv)
+        reply = self.session.batch.ask(self.lane, request, ADMIN)
+        node = self.storage.moved(self.lane, reply)
+        if node is None or not self.lane or self.altered:
+            return self.storage.plain(self.lane, reply)
+        self.lane.abandon()  # what else was watched on it is not there any more either
+        self.lane = self.storage.borrow_of(node, self.session.db, self.session.resp)
+        return self.storage.plain(self.lane, self.session.batch.ask(self.lane, request, ADMIN))
 
     def follow(self, request: bytes) -> None:
         """The client changes its database or RESP version after WATCH: so does its lane. Raises BackendError."""
@@ -98,6 +122,8 @@ class Transaction:
         if shards:
             self._pin(shards)
         self._open()
+        if self.lane is not None and self.storage.follows:
+            session.batch.reduce_later(Queued(self.storage, self.lane))
         session.batch.send(self.lane, raw, row.klass)
         return True
 

@@ -128,7 +128,7 @@ def _with_server_db(session: RedisSession, argv: list[bytes], at: int) -> bytes 
     db = wording.number(argv[at]) if at else None
     if db is None:
         return None
-    if db >= session.instance.dbs:
+    if db >= session.instance.databases:
         raise wording.ErrorReply(wording.DB_RANGE)
     return join_words([*argv[:at], b"%d" % (session.storage.level.db + db), *argv[at + 1 :]])
 
@@ -179,8 +179,7 @@ def every_node(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
         raw = _shortened(session, argv)
     elif row.name == b"flushall" and session.storage.level.db:
         raise wording.ErrorReply(b"ERR FLUSHALL would also empty databases that are not this instance's; use FLUSHDB")
-    nodes = session.storage.nodes
-    lanes = session.lanes_of(nodes.homes if row.klass == command.READ else nodes)
+    lanes = session.lanes_of(session.storage.receivers(row.name, row.klass == command.READ))
     session.batch.reduce_later(EveryNode(row.reduce, len(lanes)))
     for lane in lanes:
         session.batch.send(lane, raw, row.klass)
@@ -258,6 +257,7 @@ def subscribe(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]
         return False
     if not session.storage.forwards:
         return translated(session, row, raw, argv)
+    session.storage.admit(row.name)
     if session.subscriber is None:
         if row.name.endswith(b"unsubscribe"):
             session.batch.add(conversation.nothing_to_leave(session, argv))

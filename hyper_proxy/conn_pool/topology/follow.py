@@ -1,0 +1,109 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""The lane of a group of servers, and a request under way in it, which goes on to where an answer sends it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import cython
+
+from hyper_proxy.stats.classes import ADMIN, READ
+
+if not cython.compiled:
+    from hyper_proxy.common.gather import Gather
+    from hyper_proxy.conn_pool.flights import Flights
+    from hyper_proxy.conn_pool.lane import Lane
+    from hyper_proxy.conn_pool.routes.route import Leg, RouteLane
+
+if TYPE_CHECKING:
+    from hyper_proxy.common.errors import BackendError
+    from hyper_proxy.conn_pool.node import Greeting
+    from hyper_proxy.conn_pool.topology.group import Group
+
+
+@cython.cclass
+class FollowLane(RouteLane):
+    """`lanes` are the master's, then those of the replicas that may be read from."""
+
+    def __init__(self, group: Group, greeting: Greeting, index: int, lanes: Sequence[Lane]) -> None:
+        self.group = group
+        self.greeting = greeting
+        self.index = index
+        self.private = False
+        self.dead = None
+        self.leaving = False
+        self.strict = group.reads == "replica"
+        self.turn = 0
+        self.turn_to(lanes)
+        self.flights = Flights(self.node.latency)
+
+    def turn_to(self, lanes: Sequence[Lane]) -> None:
+        """Other servers are asked from now on."""
+        self.lanes = list(lanes)
+        self.node = lanes[0].node
+        self.reading = self.strict or len(self.lanes) > 1
+
+    @cython.ccall
+    def is_full(self) -> cython.bint:
+        """Clients wait for the master."""
+        lane: Lane = self.lanes[0]
+        return lane.is_full()
+
+    def wait_for_room(self) -> BackendError | None:
+        lane: Lane = self.lanes[0]
+        return lane.wait_for_room()
+
+    @cython.cfunc
+    def choose(self, klass: cython.Py_ssize_t) -> Lane:
+        """The master's; for a read that of a replica, in turn, when there are some."""
+        if not self.reading or klass != READ:
+            return self.lanes[0]
+        readers: cython.Py_ssize_t = len(self.lanes) - 1
+        if readers == 0:
+            return self.group.nobody.lane(self.greeting)
+        self.turn += 1
+        return self.lanes[1 + self.turn % readers]
+
+    @cython.ccall
+    def submit(
+        self, raw: bytes | bytearray, klass: cython.Py_ssize_t, gather: Gather | None, position: cython.Py_ssize_t
+    ) -> None:
+        leg: FollowLeg = FollowLeg(raw, klass, gather, position, self)
+        leg.ask(self.choose(klass), b"")
+
+
+@cython.cclass
+class FollowLeg(Leg):
+    """asked: the lane that has it now; tries: how often it was sent on; began: when it first had to wait, or 0."""
+
+    def __init__(
+        self, raw: bytes | bytearray, klass: int, gather: Gather | None, position: int, route: FollowLane
+    ) -> None:
+        super().__init__(raw, klass, gather, position)
+        self.route = route
+        self.tries = 0
+        self.began = 0.0
+
+    @cython.ccall
+    def ask(self, lane: Lane, before: bytes) -> None:
+        """Send it there, right behind the request `before`, whose answer nobody reads."""
+        self.asked = lane
+        if before:
+            lane.submit(before, ADMIN, None, 0)
+        lane.submit(self.raw, self.klass, self, 0)
+
+    def again(self) -> None:
+        """Send it to whoever has it by now."""
+        self.ask(self.route.choose(self.klass), b"")
+
+    @cython.ccall
+    def deliver(self, position: cython.Py_ssize_t, reply: bytes | BackendError) -> None:
+        if isinstance(reply, bytes) and reply[0] == 45 and self.route.group.topology.follow(self, reply):
+            return
+        self.answer(reply)
+
+    @cython.ccall
+    def fail(self, position: cython.Py_ssize_t, error: BackendError) -> None:
+        if not self.route.group.topology.lost(self, error):
+            self.give_up(error)

@@ -1,0 +1,76 @@
+"""redis servers whose topology is found out, for clients that speak redis: requests go on as they are."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from hyper_proxy.common.errors import ClientError
+from hyper_proxy.config.model import Level
+from hyper_proxy.conn_pool.lane import Lane
+from hyper_proxy.conn_pool.node import Node
+from hyper_proxy.conn_pool.pools import Pools
+from hyper_proxy.conn_pool.replies import ReplyError
+from hyper_proxy.conn_pool.target import Target
+from hyper_proxy.conn_pool.topology.discovered import Discovered
+from hyper_proxy.conn_pool.topology.member import Member
+from hyper_proxy.storage.redis import RedisStorage
+from hyper_proxy.storage.redis_speech import RedisSpeech
+from hyper_proxy.storage.redis_topology_cluster import Cluster
+from hyper_proxy.storage.resp import RespParser
+
+SHARD_CHANNELS = frozenset({b"spublish", b"ssubscribe", b"sunsubscribe"})
+
+
+class TopologyStorage(RedisStorage):
+    """The servers of one level, which change."""
+
+    make: type[Discovered]
+
+    def pools(self, instance: str, level: Level, kept: Pools | None) -> Pools:
+        before = cast("Discovered | None", kept)
+        return self.make(instance, level, RespParser, self.greeting(0, 2), before, RedisSpeech())
+
+    def lanes(self, db: int, resp: int, client: int) -> list[Lane]:
+        return cast(Discovered, self.nodes).lanes(self.greeting(db, resp), client % self.level.connections)
+
+    def receivers(self, name: bytes, read: bool) -> list[Target]:
+        return list(self.nodes.homes)
+
+
+class ClusterStorage(TopologyStorage):
+    """A redis cluster."""
+
+    follows = True
+    make = Cluster
+
+    def receivers(self, name: bytes, read: bool) -> list[Target]:
+        """The masters. A message goes to one of them: the cluster itself tells it to all."""
+        self.admit(name)
+        return list(self.nodes.homes[:1] if name == b"publish" else self.nodes.homes)
+
+    def admit(self, name: bytes) -> None:
+        if name in SHARD_CHANNELS:
+            raise ClientError(f"'{name.decode()}' is not served over a redis cluster; use the channels of PUBLISH")
+
+    def moved(self, lane: Lane, reply: bytes) -> Node | None:
+        if not reply.startswith(b"-MOVED "):
+            return None
+        try:
+            return cast(Cluster, self.nodes).redirected(cast(Member, lane.node), reply)
+        except ReplyError:
+            return None
+
+    def plain(self, lane: Lane, reply: bytes) -> bytes:
+        if self.moved(lane, reply) is None and not reply.startswith(b"-ASK "):
+            return reply
+        return b"-TRYAGAIN the keys have just moved to another server: begin the transaction again\r\n"
+
+
+# By `topology` of the level.
+TOPOLOGIES: dict[str, type[TopologyStorage]] = {"cluster": ClusterStorage}
+
+
+def redis_storage(instance: str, level: Level, previous: RedisStorage | None) -> RedisStorage:
+    """The storage of a level of redis servers."""
+    kind = TOPOLOGIES.get(level.topology, RedisStorage)
+    return kind(instance, level, previous if type(previous) is kind else None)
