@@ -17,6 +17,7 @@ from typing import Any
 
 from hyper_proxy.common import log
 from hyper_proxy.common.birth import Birth, BornListener
+from hyper_proxy.common.board import BOARDS
 from hyper_proxy.common.cells import CELLS
 from hyper_proxy.common.frames import Message
 from hyper_proxy.common.leases import LEASES
@@ -63,6 +64,7 @@ class Fleet:
         self._shed = shed
         self._segment = Segment(MAX_CELLS)
         LEASES.share()
+        BOARDS.share()
         CELLS.share()
         self.slots = self._places(0, current.slots)
         self.candidates: list[Slot] = []

@@ -15,6 +15,8 @@ import re
 from hyper_proxy.config.model import Listen, Server
 
 ROOMS = "----"
+SECOND = "@second"
+"""Follows the alias of a server of the second room that has the one of its peer."""
 MAX_PORT = 65535
 MAX_WEIGHT = 1_000_000
 """Rings and tables grow with the sum of weights; this is already far beyond any use."""

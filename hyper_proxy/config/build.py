@@ -6,9 +6,10 @@ look at the rest with the indexes of the file.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from hyper_proxy.config.addresses import ROOMS, read_file, read_server
+from hyper_proxy.config.addresses import ROOMS, SECOND, read_file, read_server
 from hyper_proxy.config.model import (
     Backoff,
     Config,
@@ -18,6 +19,7 @@ from hyper_proxy.config.model import (
     Listen,
     Log,
     Pool,
+    Rooms,
     Server,
     Timeout,
     WriteBack,
@@ -69,6 +71,7 @@ def _build_level(values: Values, folder: str, path: Path, notes: Notes) -> Level
         "servers": servers,
         "peers": peers,
         "writers": writers + others,
+        "rooms": Rooms(**values["rooms"]),
         "timeout": Timeout(**values["timeout"]),
         "backoff": Backoff(**values["backoff"]),
     }
@@ -88,7 +91,6 @@ def _build_servers(
     for index, text in enumerate(texts):
         if text == ROOMS:
             rooms.append([])
-            notes.add((*path, index), "HP108", "a second room after '----': not served by this version yet")
             continue
         server = BLANK_SERVER
         if text is not None:
@@ -103,4 +105,12 @@ def _build_servers(
         notes.add(path, "HP110", f"there are {len(rooms)} rooms: '----' may stand once")
     elif len(rooms) == 2 and sizes[0] != sizes[1]:
         notes.add(path, "HP110", f"the rooms have {sizes[0]} and {sizes[1]} servers: node by node they are peers")
-    return tuple(rooms[0]), tuple(rooms[1]) if len(rooms) > 1 else ()
+    if len(rooms) != 2:
+        return tuple(rooms[0]), ()
+    own = {server.label for server in rooms[0]}
+    return tuple(rooms[0]), tuple(_apart(server) if server.label in own else server for server in rooms[1])
+
+
+def _apart(peer: Server) -> Server:
+    """Peers may have one alias, as a ring sees them; statistics and orders need another name for the second."""
+    return replace(peer, name=peer.label + SECOND)

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import Any
 
+from hyper_proxy.config.addresses import ROOMS
 from hyper_proxy.config.checks import Size, Text, show_size
-from hyper_proxy.config.model import Config, Instance, Level, Listen, Plugin, Server
+from hyper_proxy.config.model import Config, Instance, Level, Listen, Plugin, Pool, Server
 from hyper_proxy.config.notes import Path, show_path
 from hyper_proxy.config.settings import KINDS, LOGIN, PLACED, REQUIRED, ByProtocol, Setting, keys_of
 
@@ -91,7 +92,11 @@ class _Part:
     kind: str = ""
 
     def get(self, key: str) -> object:
-        return self.values[key] if isinstance(self.values, dict) else getattr(self.values, key)
+        if isinstance(self.values, dict):
+            return self.values[key]
+        if key == "servers" and isinstance(self.values, Level | Pool) and self.values.peers:
+            return (*self.values.servers, ROOMS, *self.values.peers)
+        return getattr(self.values, key)
 
 
 def _parts(config: Config) -> Iterator[_Part]:
@@ -116,6 +121,7 @@ def _of_level(level: Level, path: Path, name: str) -> Iterator[_Part]:
     yield _Part("level", level, path, name, kind)
     for index, pool in enumerate(level.pools):
         yield _Part("pool", pool, (*path, "pool", index), f"{name}.pool[{pool.name}]", kind)
+    yield _Part("rooms", level.rooms, (*path, "rooms"), f"{name}.rooms", kind)
     yield _Part("timeout", level.timeout, (*path, "timeout"), f"{name}.timeout", kind)
     yield _Part("backoff", level.backoff, (*path, "backoff"), f"{name}.backoff", kind)
 

@@ -10,6 +10,9 @@ import socket
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hyper_proxy.config.rooms import USUAL_ROOMS
+from hyper_proxy.config.rooms import Rooms as Rooms
+
 KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
@@ -240,7 +243,7 @@ class Level:
     """One level of storage: the servers over which keys are spread, and how to talk to them.
 
     `hash` "" is the distribution's own.
-    `peers` are the servers of the other room, node by node; empty as long as rooms are not served.
+    `peers` are the servers of the second room, node by node; empty where there is one room.
     `db` is what a client's database 0 is called at the servers; a client's database n is db + n there.
     `max_pending_bytes` bounds what waits for one node in one worker; `max_bytes`, of a local level, what its copies take.
     `writers` are the servers that take the writes of `servers`, by position; empty where those take both.
@@ -266,13 +269,14 @@ class Level:
     password: str = field(default="", repr=False)
     db: int = 0
     max_pending_bytes: int = 16 * MIB
+    max_bytes: int = 32 * MIB
     dns_ttl_s: float = 30.0
     lushan_db: LushanDb | None = None
     max_connections: int = 8
     writers: tuple[Server, ...] = ()
+    max_lag_s: float = 0
     database: str = ""
     table: Table | None = None
-    `max_lag_s`: how far one of `servers` may be behind its writer and be read from; 0: nobody asks.
     where: tuple[tuple[str, str | int], ...] = ()
     pools: tuple[Pool, ...] = ()
     route: Route | None = None
@@ -286,6 +290,7 @@ class Level:
     optional: bool = False
     deadline_ms: int = 20
     max_behind_bytes: int = 16 * MIB
+    rooms: Rooms = USUAL_ROOMS
 
     @property
     def all_servers(self) -> tuple[Server, ...]:
@@ -305,12 +310,10 @@ class Level:
     @property
     def usual_connections(self) -> int:
         """How many a worker may have open to all servers of the level, those of single clients left aside."""
-        servers = len(self.all_servers) + len(self.writers)
+        servers = len(self.all_servers) + len(self.all_peers) + len(self.writers)
         return servers * (self.max_connections if self.table else self.connections)
-    max_bytes: int = 32 * MIB
 
     def pool_levels(self) -> dict[str, Level]:
-    max_lag_s: float = 0
         """Each pool by name, as a level that has no other."""
         alone = replace(self, pools=(), route=None)
         levels = {MAIN: alone}
@@ -325,6 +328,7 @@ class WriteBack:
     """How long a copy stays in a level above: `ttl` seconds, more or less by the share `jitter` of it; and for how long
     it is kept that there is none, `negative_ttl`, 0: not at all.
 
+    refresh        copies of hot keys are fetched anew before they end
     max_below      reads of one worker that are under way to the last level at once; 0: as many as it has connections
     below_wait_ms  that a read waits for its turn there
     """
@@ -332,6 +336,7 @@ class WriteBack:
     ttl: float = 300.0
     jitter: float = 0.1
     negative_ttl: float = 0.0
+    refresh: bool = True
     max_below: int = 0
     below_wait_ms: int = 1000
 
@@ -343,7 +348,6 @@ class WriteBack:
 
 FORWARDED = {"redis": ("redis",), "memcache": ("memcache", "lushan")}
 """The storages whose servers speak the protocol of the clients themselves."""
-    refresh        copies of hot keys are fetched anew before they end
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +355,6 @@ class Instance:
     """One front: a protocol on some addresses, and the storage behind it. `allow` is in upper case."""
 
     name: str
-    refresh: bool = True
     protocol: str
     listen: tuple[Listen, ...]
     levels: tuple[Level, ...]

@@ -18,8 +18,12 @@ def overruled(instance: Instance, nodes: Mapping[str, str]) -> Instance:
         replace(
             level,
             servers=_overruled(level.servers, nodes),
+            peers=_overruled(level.peers, nodes),
             writers=_overruled(level.writers, nodes),
-            pools=tuple(replace(pool, servers=_overruled(pool.servers, nodes)) for pool in level.pools),
+            pools=tuple(
+                replace(pool, servers=_overruled(pool.servers, nodes), peers=_overruled(pool.peers, nodes))
+                for pool in level.pools
+            ),
         )
         for level in instance.levels
     )

@@ -15,6 +15,7 @@ from hyper_proxy.config.key_space_rules import key_space_faults
 from hyper_proxy.config.model import MAIN, Config, Level, Listen, Server
 from hyper_proxy.config.notes import Notes, Path, show_path, suggest
 from hyper_proxy.config.policy_rules import policy_faults
+from hyper_proxy.config.room_rules import room_faults
 from hyper_proxy.config.routes import MAX_SHARDS, shard_count
 from hyper_proxy.config.settings import CACHES, KNOWING, LOCAL, NETWORK, PLACED, STORAGES
 from hyper_proxy.config.table_split import split_faults
@@ -52,11 +53,11 @@ def _levels(config: Config) -> Iterator[tuple[Path, Level]]:
 
 
 def _servers(level: Level, path: Path) -> Iterator[tuple[Path, Server]]:
-    """The usable servers of this room, writers, and servers of other pools; those of the other room are looked at when
-    rooms are served."""
-    pools = [((*path, "pool", i, "servers"), pool.servers) for i, pool in enumerate(level.pools)]
-    for place, servers in ((*path, "servers"), level.servers), ((*path, "writers"), level.writers), *pools:
-        for index, server in enumerate(servers):
+    """The usable servers of both rooms, writers, and servers of other pools."""
+    pools = [((*path, "pool", i, "servers"), pool.servers, pool.peers) for i, pool in enumerate(level.pools)]
+    own = (*path, "servers"), level.servers, level.peers
+    for place, servers, peers in own, ((*path, "writers"), level.writers, ()), *pools:
+        for index, server in enumerate((*servers, BLANK_SERVER, *peers)):  # in the file '----' is in the middle
             if server != BLANK_SERVER:
                 yield (*place, index), server
 
@@ -144,10 +145,10 @@ def levels_fit(config: Config, say: Say) -> None:
             if level.storage and level.storage not in possible:
                 place = "the last of several levels" if last else "a level above another"
                 say((*path, "level", j, "storage"), f"{level.storage} cannot be {place}; {', '.join(possible)} can")
-        labels: list[tuple[Path, Hashable]] = [
-            (at, server.label)
         for at, key, text in key_space_faults(config, instance) if instance.levels else ():
             say((*path, "level", at, key), text)
+        labels: list[tuple[Path, Hashable]] = [
+            (at, server.label)
             for j, level in enumerate(instance.levels)
             for at, server in _servers(level, (*path, "level", j))
             if at[-2] == "servers"
@@ -184,6 +185,12 @@ def keys_can_be_placed(config: Config, say: Say) -> None:
             fault = catalogue().placement_fault(level)
             if fault:
                 say((*path, "route" if level.route else "distribution"), fault)
+
+
+def rooms_can_be_served(config: Config, say: Say) -> None:
+    """HP225"""
+    for path, text in room_faults(config, say.written):
+        say(path, text)
 
 
 def routes_lead_to_pools(config: Config, say: Say) -> None:

@@ -262,10 +262,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("write_back", "negative_ttl", Seconds(0, 365 * DAY_S), 0,
             "how many seconds a level above keeps that there is no such key, at least one; writes through the proxy end "
             "it at once. 0: it is not kept, so every read of a key that is not there goes down to the last level"),
-    Setting("write_back", "max_below", Integer(0, 65_536), 0,
-            "reads of one worker that are under way to the last level at once; further ones wait, so that caches which "
     Setting("write_back", "refresh", Switch(), True,
             "a copy that is asked for very often is fetched anew from below shortly before it ends"),
+    Setting("write_back", "max_below", Integer(0, 65_536), 0,
+            "reads of one worker that are under way to the last level at once; further ones wait, so that caches which "
             "have lost everything do not bury it. 0: as many as the level has connections, at least 16"),
     Setting("write_back", "below_wait_ms", _MS, 1000,
             "that a read waits for its turn at the last level; then its client gets an error"),
@@ -361,14 +361,14 @@ SETTINGS: tuple[Setting, ...] = (
             "the hash function of keys, where the pool has a distribution of its own", only=PIPELINED),
 
     Setting("rooms", "prefer", _names("first", "second", "local"), "first",
-            "the room that serves while it can: the one before or after '----', or the one that has servers on a network "
-            "of this machine", only=PIPELINED),
+            "the room that serves while it can: the one before or after '----', or the one that has servers on a "
+            "network of this machine", only=PIPELINED),
     Setting("rooms", "writes", _names("single", "mirror"), "single",
-            "where writes go: to the room that serves, and nothing is copied to the other; or to both, and what one has "
-            "missed is copied before it serves again", only=("redis", "memcache")),
+            "where writes go: to the room that serves, and nothing is copied to the other; or to both, and what one "
+            "has missed is copied before it serves again", only=("redis", "memcache")),
     Setting("rooms", "on_return", _names("keep", "empty"), "keep",
-            "what becomes of what a server holds that did not get the last writes, where writes go to a single room: it "
-            "is kept, or removed before the server serves again. A level above another always removes it",
+            "what becomes of what a server holds that did not get the last writes, where writes go to a single room: "
+            "it is kept, or removed before the server serves again. A level above another always removes it",
             only=PIPELINED),
     Setting("rooms", "interval_ms", _MS, 100,
             "how often every server is asked for a sign of life", only=PIPELINED),
@@ -377,8 +377,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("rooms", "hold_s", Seconds(0, 3600), 2,
             "for how long a server must have answered every time before it serves again", only=PIPELINED),
     Setting("rooms", "folder", FilePath(), "",
-            "the folder for what must not be forgotten: which server has missed what; empty: in memory, until the fleet "
-            "ends", only=PIPELINED),
+            "the folder for what must not be forgotten: which server has missed what; empty: in memory, until the "
+            "fleet ends", only=PIPELINED),
     Setting("rooms", "max_journal", Size(64 * KIB, 64 * GIB), "64MB",
             'names of keys that one server may miss where writes = "mirror"; with more it stays out until it was made '
             "equal by hand", only=("redis", "memcache")),

@@ -70,8 +70,7 @@ class Lane:
         self.flights = Flights(node.latency)
         self.sent = 0
         self.answered = 0
-        self.bytes_in = 0
-        self.bytes_out = 0
+        self.bytes_in = self.bytes_out = 0
         self.unsent: bytes | None = None
         self.unsent_from = 0
         self.leaving = False
@@ -171,6 +170,10 @@ class Lane:
         self.leaving = True
         self.loop.run_callback(self._lost, *self.node.farewell, False)
 
+    def abort(self, kind: str, detail: str) -> None:
+        """Close now, or give up to connect; what is in flight fails, and what waits connects again if it may."""
+        self.loop.run_callback(self._lost, kind, detail, False)
+
     def abandon(self) -> None:
         """Close now; what is in flight fails. For a lane of one client, when that client is gone."""
         self.loop.run_callback(self._lost, "closed", "its client is gone", False)
@@ -207,10 +210,9 @@ class Lane:
         self._depart(data, len(pending), at)
 
     def _send_first(self) -> None:
-        data: bytes = bytes(self.pending.pop(0))
         self.waiting.extend(self.queue[:2])
         del self.queue[:2]
-        self._depart(data, 1, now())
+        self._depart(bytes(self.pending.pop(0)), 1, now())
 
     @cython.cfunc
     def _depart(self, data: bytes, count: cython.Py_ssize_t, at: cython.double) -> None:

@@ -71,6 +71,25 @@ class Retired:
         self.connects = 0
 
 
+class Standing(Protocol):
+    """What a node with a peer in another room is just now (hyper_proxy/conn_pool/rooms)."""
+
+    @property
+    def serves(self) -> bool:
+        """Do requests go to it?"""
+        ...
+
+    @property
+    def is_behind(self) -> bool:
+        """Has it missed something?"""
+        ...
+
+    @property
+    def missed(self) -> int:
+        """Keys in the journal of what it has missed, of this worker."""
+        ...
+
+
 class Node:
     """One server of one instance. `label` names it in errors and statistics.
 
@@ -109,6 +128,7 @@ class Node:
         self.closed = False  # is there a successor?
         self.out = server.out  # why it serves nobody: a state of OUT_OF_SERVICE, or ""
         self.retired: Retired = before.retired if before else Retired()
+        self.standing: Standing | None = None  # where it has a peer in another room
 
     @property
     def is_late(self) -> bool:

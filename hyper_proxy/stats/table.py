@@ -125,9 +125,15 @@ Counting costs a request an addition. `by_class` of a node is counted where a re
 Of redis and memcache clients. The requests of one read of one client are answered together and are one record. When
 they take `log.slow_ms` or longer, the record is logged (event `request.slow`, level warning), and the latest 128 of
 each worker are in `GET /slowlog`. With `log.access_sample` that share of requests is logged in the same form (event
-`request.sampled`, level info). No more than 100 slow and 10 000 sampled ones are recorded in a second and worker; the
-others are counted as `unlogged`, and cost nothing. A record takes the processor as long as some twenty plain GETs, so
-a share of 0.003 adds less than a tenth. Commands that wait for other clients (BLPOP ...) are no slow requests.
+`request.sampled`, level info); 1 is an access log: every read is one record. Commands that wait for other clients
+(BLPOP ...) are no slow requests.
+
+A sampled record of the plainest kind is written by compiled code straight into the queue of the log, and nothing else
+than that queue bounds their number; what does not fit there is counted as `log_lost`. Of that kind is a read in which
+nothing failed, and whose first request has its one key at the usual place or is split by its keys (GET, SET, MGET,
+DEL; what memcached is asked for). The record of any other takes the processor as long as some twenty plain GETs: no
+more than 100 slow ones and 10 000 sampled ones of these are made in a second and worker; the others are counted as
+`unlogged`, and cost nothing.
 
 - `at`: when it was read, seconds since 1970; in the log the line has its own time, that of the end
 - `slot`, `instance`, `client`: worker, instance, and the client's address

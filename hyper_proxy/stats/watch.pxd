@@ -1,5 +1,6 @@
 cimport cython
 
+from hyper_proxy.stats.access cimport Scribe
 from hyper_proxy.stats.hotkeys cimport BigKeys, HotKeys
 
 
@@ -7,6 +8,7 @@ from hyper_proxy.stats.hotkeys cimport BigKeys, HotKeys
 cdef class Watch:
     cdef readonly object instance
     cdef readonly object journal
+    cdef readonly Scribe scribe
     cdef readonly HotKeys hot
     cdef readonly BigKeys big
     cdef public long long slow

@@ -19,7 +19,9 @@ from typing import Any
 
 import cython
 
+from hyper_proxy.common import log
 from hyper_proxy.common.clock import now
+from hyper_proxy.stats.access import Scribe
 from hyper_proxy.stats.hotkeys import BigKeys, HotKeys
 
 NEVER = 1 << 62
@@ -40,6 +42,7 @@ class Watch:
     def __init__(self, instance: str, journal: Any) -> None:
         self.instance = instance
         self.journal = journal
+        self.scribe = Scribe(instance, log.outlet())
         self.hot = HotKeys()
         self.aged_at = now()
         self.big = BigKeys(self.aged_at)
@@ -51,7 +54,8 @@ class Watch:
         self.configure(0, 0.0)
 
     def configure(self, slow_ms: int, share: float) -> None:
-        """slow_ms: 0 is never; share: of all requests that are logged, 0 to 1."""
+        """slow_ms: 0 is never; share: of all requests that are logged, 0 to 1. The journal says how keys are shown."""
+        self.scribe.show_keys = self.journal is not None and self.journal.show_keys
         self.slow_us = slow_ms * 1000 or NEVER
         self.log_every = 1 / share if share else 0.0
         self.log_due = self.step(self.log_every) if share else NEVER

@@ -125,7 +125,6 @@ MUTATIONS: tuple[tuple[str, str, str], ...] = (
     # not built
     ('protocol = "redis"', 'protocol = "mysql"', "HP108"),
     ('storage = "redis"', 'storage = "local"', "HP204"),
-    ('    "unix:/run/d.sock:1 d",', '    "unix:/run/d.sock:1 d", "----",', "HP108"),
     # addresses
     ("127.0.0.1:22122", "unix:admin.sock", "HP109"),
     ("127.0.0.1:22122", "127.0.0.1", "HP109"),

@@ -24,7 +24,7 @@ DEFAULT_LINE = re.compile(r"^( *)#([a-z_]+ = .*)$", re.MULTILINE)
 
 RECORDS = {
     "proxy": model.Config, "log": model.Log, "instance": model.Instance, "limits": model.Limits, "level": model.Level,
-    "timeout": model.Timeout, "backoff": model.Backoff,
+    "timeout": model.Timeout, "backoff": model.Backoff, "rooms": model.Rooms,
 }  # fmt: skip
 
 

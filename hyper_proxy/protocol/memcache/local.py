@@ -105,7 +105,7 @@ def cache_memlimit(session: MemcacheSession, words: Sequence[bytes]) -> bool:
 
 def _ask_all(session: MemcacheSession, request: bytes) -> bool:
     """Send it to every node; OK when all say so."""
-    lanes = session.lanes_of(session.snapshot.storage.nodes)
+    lanes = session.lanes_of(session.snapshot.storage.nodes.every)
     if session.framer.noreply:
         for lane in lanes:
             session.send_unheard(lane, request)

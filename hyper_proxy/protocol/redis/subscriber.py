@@ -34,7 +34,7 @@ class Subscriber:
 
     def __init__(self, session: RedisSession) -> None:
         self.session = session
-        self.node = session.storage.nodes.homes[session.sequence % len(session.storage.nodes.homes)]
+        self.node = session.storage.nodes.homes[session.sequence % len(session.storage.nodes.homes)].home
         self.sock = self.node.connect(session.storage.greeting(0, session.resp))
         self.sock.settimeout(None)
         self.node.relays.add(self.sock)

@@ -1,0 +1,122 @@
+"""What all workers of a machine must agree on, word by word, in memory that they share or in a file that outlives them.
+
+A board has places of eight native words, each found by its name. A word is stored by one aligned copy, so a reader sees
+either the old or the new value. Who changes several words that belong together holds the lock of their place: a lock of
+the system on one byte, which ends with its process. (fcntl(2), record locks: closing any descriptor of the file gives
+back all of them, so it is opened once and stays open.)
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+
+PLACES = 4096
+WORDS = 8
+_WORD_BYTES = 8
+_BYTES = PLACES * WORDS * _WORD_BYTES
+NAME = 0  # the word that says whose place it is
+
+
+class Place:
+    """`words` are those of one name; the first is taken."""
+
+    def __init__(self, board: Board, index: int) -> None:
+        self.board = board
+        self.index = index
+        self.words = board.words[index * WORDS : (index + 1) * WORDS]
+        self.held = False
+
+    @contextmanager
+    def change(self) -> Iterator[bool]:
+        """Has this process the place for itself? False: another one is just changing it; try again in a moment."""
+        with self.board.lock(self.index) as mine:
+            yield mine
+
+    def hold(self) -> bool:
+        """Be the one process that has work to do here which takes time; until `let_go`, or the end of the process."""
+        if not self.held:
+            self.held = self.board.take(PLACES + self.index)
+        return self.held
+
+    def let_go(self) -> None:
+        """Let another process do it."""
+        if self.held:
+            self.held = False
+            self.board.give_back(PLACES + self.index)
+
+
+class Board:
+    """fd: of the file; the board has it for itself."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        if os.fstat(fd).st_size < _BYTES:
+            os.ftruncate(fd, _BYTES)
+        self.words = memoryview(mmap.mmap(fd, _BYTES)).cast("Q")
+
+    def place(self, name: str) -> Place:
+        """The place of this name, all zero when nobody has asked for it before. Raises OSError: none is left."""
+        digest = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big") | 1
+        with self.lock(2 * PLACES, wait=True):
+            for step in range(PLACES):
+                index = (digest + step) % PLACES
+                found = self.words[index * WORDS + NAME]
+                if found in (0, digest):
+                    self.words[index * WORDS + NAME] = digest
+                    return Place(self, index)
+        raise OSError("no place is left on the board")
+
+    @contextmanager
+    def lock(self, byte: int, wait: bool = False) -> Iterator[bool]:
+        """The lock of this byte, if it can be had, while the block runs, which must not yield to other greenlets."""
+        mine = self.take(byte, wait)
+        try:
+            yield mine
+        finally:
+            if mine:
+                self.give_back(byte)
+
+    def take(self, byte: int, wait: bool = False) -> bool:
+        """Get the lock of this byte, at once or not at all."""
+        try:
+            fcntl.lockf(self.fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB), 1, byte)
+        except (BlockingIOError, PermissionError):  # fcntl(2): EAGAIN or EACCES, as the system likes
+            return False
+        return True
+
+    def give_back(self, byte: int) -> None:
+        """The lock of this byte."""
+        fcntl.lockf(self.fd, fcntl.LOCK_UN, 1, byte)
+
+
+class Boards:
+    """Those of this process: one in memory for all that need not outlive the fleet, and one for each folder."""
+
+    def __init__(self) -> None:
+        self._shared: Board | None = None
+        self._in_folders: dict[str, Board] = {}
+
+    def share(self) -> None:
+        """The board in memory is from now on that of all processes that will be forked from this one."""
+        if self._shared is None:
+            self._shared = Board(os.memfd_create("board"))
+
+    def of(self, folder: str) -> Board:
+        """The board in this folder, which is made when it is not there; "" is the one in memory. Raises OSError."""
+        if not folder:
+            self.share()
+            assert self._shared is not None
+            return self._shared
+        if folder not in self._in_folders:
+            os.makedirs(folder, mode=0o750, exist_ok=True)
+            path = os.path.join(folder, "board")
+            self._in_folders[folder] = Board(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640))
+        return self._in_folders[folder]
+
+
+BOARDS = Boards()

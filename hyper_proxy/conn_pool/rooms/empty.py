@@ -1,0 +1,40 @@
+"""Makes a node equal that has missed something: by removing all that it holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import gevent
+
+from hyper_proxy.common import log
+from hyper_proxy.conn_pool.asking import ask
+from hyper_proxy.conn_pool.rooms.pair import MISSED, ROOMS, Pair
+from hyper_proxy.stats.classes import ADMIN
+
+if TYPE_CHECKING:
+    from hyper_proxy.conn_pool.node import Greeting
+
+SETTLE_S = 1.0
+"""After so long nothing is under way any more to a node that serves no longer, and whoever had begun to read below does
+not fill it any more (hyper_proxy/tunnel/tier.py, Pace.settle_s)."""
+
+
+class Emptying:
+    """request: removes everything; its answer says OK."""
+
+    def __init__(self, pair: Pair, greeting: Greeting, request: bytes) -> None:
+        self.pair = pair
+        self.greeting = greeting
+        self.request = request
+
+    def __call__(self, side: int) -> None:
+        """Raises BackendError."""
+        node = self.pair.nodes[side]
+        missed = int(self.pair.words[MISSED[side]])
+        gevent.sleep(SETTLE_S)
+        reply = ask(node.lane(self.greeting), self.request, ADMIN)
+        if b"OK" not in reply[:3]:
+            raise node.error("protocol", f"it was not emptied: {reply[:80]!r}")
+        gevent.sleep(SETTLE_S)
+        if self.pair.cleaned(side, missed):
+            log.info("room.emptied", instance=self.pair.instance, node=node.label, room=ROOMS[side])

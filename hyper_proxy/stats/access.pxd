@@ -1,0 +1,48 @@
+from libc.string cimport memcpy
+
+from hyper_proxy.common.blake2b cimport digest64
+from hyper_proxy.common.lines cimport Lines, Outlet
+
+
+cdef class Sight:
+    cdef bytes command
+    cdef Py_ssize_t keys
+    cdef Py_ssize_t key_start
+    cdef Py_ssize_t key_end
+    cdef readonly Py_ssize_t requests
+    cdef Py_ssize_t bytes_in
+    cdef readonly Py_ssize_t bytes_out
+    cdef object node
+    cdef readonly bint failed
+    cdef double began
+    cdef double walked
+    cdef double queue_s
+    cdef double connect_s
+    cdef double storage_s
+    cdef readonly double ended
+
+
+cdef class Scribe:
+    cdef readonly str instance
+    cdef Outlet outlet
+    cdef readonly Sight sight
+    cdef readonly long long epoch
+    cdef public bint show_keys
+    cdef bint quoted
+    cdef list labels
+    cdef bytes before
+    cdef bytes head
+    cdef bytes tail
+    cdef Py_ssize_t fixed
+    cdef dict nodes
+    cdef bytes second
+    cdef double second_at
+    cdef double second_end
+    cdef double behind
+
+    cdef bint ready(self) except -1
+    cdef bytes label(self, object node)
+    cdef bint write(self, bytes client, bytes buf, double written) except -1
+    cdef adopt(self)
+    cdef turn_second(self, double at)
+    cdef bytes key_text(self, bytes buf, Py_ssize_t start, Py_ssize_t end)

@@ -1,0 +1,284 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""The records of sampled requests of the plainest kind: one line each, written straight into what waits for the disk.
+
+A record of any other request, and of a slow one, is made by hyper_proxy/protocol/look.py; it looks the same. What does
+not change from one record to the next is kept as it stands in the line, until the log's outlet has another epoch.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import cython
+
+from hyper_proxy.common.keyname import readable
+from hyper_proxy.common.log_lines import FORMS, encode, second
+
+if not cython.compiled:
+    from hyper_proxy.common.blake2b import digest64
+    from hyper_proxy.common.lines import Lines, Outlet
+
+EVENT = "request.sampled"
+# What stands behind the client, in this order, as in a record of look.py.
+NAMES = (
+    "command", "requests", "keys", "key", "node", "bytes_in", "bytes_out", "total_us", "parse_us", "queue_us",
+    "connect_us", "storage_us", "merge_us", "write_us", "error",
+)  # fmt: skip
+MOST_DIGITS = 20
+MOST_NODES = 1000  # of which the label is kept
+
+
+@cython.final
+@cython.cclass
+class Sight:
+    """What is known of a batch when it is answered. command: of its first request, with its first key at
+    [key_start:key_end]; node: the label of the server that was waited for last; seconds as in look.Phases.
+    """
+
+    def __init__(self) -> None:
+        self.command = b""
+        self.keys = self.key_start = self.key_end = self.requests = self.bytes_in = self.bytes_out = 0
+        self.node: Any = ""
+        self.failed = False
+        self.began = self.walked = self.queue_s = self.connect_s = self.storage_s = self.ended = 0.0
+
+
+@cython.final
+@cython.cclass
+class Scribe:
+    """Of one instance in one worker. sight: of the batch that is being answered. show_keys: keys, not their digests."""
+
+    def __init__(self, instance: str, outlet: Outlet) -> None:
+        self.instance = instance
+        self.outlet = outlet
+        self.sight = Sight()
+        self.show_keys = False
+        self.nodes: dict = {}
+        self.second_end = self.behind = self.second_at = 0.0
+        self.second = b""
+        self.epoch = -1
+        self.adopt()
+
+    @property
+    def mute(self) -> bool:
+        """Does the log leave such records out?"""
+        return self.outlet.mute
+
+    def forget(self) -> None:
+        """Look at everything anew before the next record."""
+        self.epoch = -1
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def ready(self) -> cython.bint:
+        """Can lines be written here? If not, the log takes records one by one."""
+        if self.epoch != self.outlet.epoch:
+            self.adopt()
+        return self.outlet.lines is not None
+
+    @cython.cfunc
+    def adopt(self) -> None:
+        """The log looks different now."""
+        form = self.outlet.form
+        json = form is FORMS["json"]
+        self.epoch = self.outlet.epoch
+        self.quoted = json
+        self.before = encode(form.before)
+        head = form.head.format("info", EVENT) + form.pairs({"instance": self.instance}) + form.name.format("client")
+        self.head = b"Z" + encode(head)
+        self.labels = [encode(form.name.format(name)) for name in NAMES]
+        self.tail = encode(form.pairs(self.outlet.common) + form.end)
+        self.fixed = sum(map(len, self.labels)) + len(self.before) + len(self.head) + len(self.tail) + 14 * MOST_DIGITS
+        self.nodes = {}
+        self.second_end = 0.0
+
+    def value(self, text: str) -> bytes:
+        """A text as it stands in a line."""
+        return encode(self.outlet.form.value(text))
+
+    @cython.cfunc
+    def label(self, node: object) -> bytes:
+        """The label of a server as it stands in a line."""
+        written: Any = self.nodes.get(node)
+        if written is None:
+            if len(self.nodes) >= MOST_NODES:
+                self.nodes = {}
+            written = self.nodes[node] = self.value(str(node))
+        return cython.cast(bytes, written)
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def write(self, client: bytes, buf: bytes, written: cython.double) -> cython.bint:
+        """The record of the batch in sight, whose requests are in `buf`, and whose answer the client had at `written`.
+
+        client: its address as it stands in a line. False: the record is lost.
+        """
+        sight: Sight = self.sight
+        lines: Lines = cython.cast(Lines, self.outlet.lines)
+        labels: list = self.labels
+        node: bytes = self.label(sight.node)
+        key: bytes | None = self.key_text(buf, sight.key_start, sight.key_end) if self.show_keys else None
+        most: cython.Py_ssize_t = self.fixed + len(client) + len(node) + len(sight.command) + 64
+        if key is not None:
+            most += len(key)
+        at: cython.Py_ssize_t = lines.reserve(most)
+        if at < 0:
+            return False
+        if written >= self.second_end:
+            self.turn_second(written)
+        out: cython.p_uchar = lines.block
+        first: cython.Py_ssize_t = at
+        waited: cython.double = sight.queue_s + sight.connect_s + sight.storage_s
+        at = _put(out, at, self.before)
+        at = _put(out, at, self.second)
+        at = _put_milliseconds(out, at, written - self.second_at)
+        at = _put(out, at, self.head)
+        at = _put(out, at, client)
+        at = _put(out, at, labels[0])
+        at = _put_quoted(out, at, sight.command, self.quoted)
+        at = _put_number(out, at, labels[1], sight.requests)
+        at = _put_number(out, at, labels[2], sight.keys)
+        at = _put(out, at, labels[3])
+        if key is not None:
+            at = _put(out, at, key)
+        else:
+            at = _put_digest(out, at, buf, sight.key_start, sight.key_end, self.quoted)
+        at = _put(out, at, labels[4])
+        at = _put(out, at, node)
+        at = _put_number(out, at, labels[5], sight.bytes_in)
+        at = _put_number(out, at, labels[6], sight.bytes_out)
+        at = _put_us(out, at, labels[7], written - sight.began)
+        at = _put_us(out, at, labels[8], sight.walked - sight.began)
+        at = _put_us(out, at, labels[9], sight.queue_s)
+        at = _put_us(out, at, labels[10], sight.connect_s)
+        at = _put_us(out, at, labels[11], sight.storage_s)
+        at = _put_us(out, at, labels[12], sight.ended - sight.walked - waited)
+        at = _put_us(out, at, labels[13], written - sight.ended)
+        at = _put(out, at, labels[14])
+        at = _put_quoted(out, at, b"reply" if sight.failed else b"", self.quoted or not sight.failed)
+        at = _put(out, at, self.tail)
+        lines.commit(at - first)
+        return True
+
+    @cython.cfunc
+    def turn_second(self, at: cython.double) -> None:
+        """Look at the clock on the wall; `at` is now by the other one."""
+        wall: cython.double = time.time()
+        whole: cython.double = cython.cast(cython.longlong, wall)
+        self.second = encode(f"{second(int(whole))}.")
+        self.second_at = at - (wall - whole)
+        self.second_end = self.second_at + 1.0
+
+    @cython.cfunc
+    def key_text(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> bytes:
+        """The key as it stands in a line, for people."""
+        return self.value(readable(buf[start:end]))
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _put(out: cython.p_uchar, at: cython.Py_ssize_t, piece: bytes) -> cython.Py_ssize_t:
+    """Write these bytes at out[at:]; the index behind them, as all of these functions."""
+    size: cython.Py_ssize_t = len(piece)
+    if cython.compiled:
+        source: cython.p_uchar = piece
+        memcpy(out + at, source, size)  # type: ignore[name-defined]  # noqa: F821
+    else:
+        out[at : at + size] = piece
+    return at + size
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _put_quoted(out: cython.p_uchar, at: cython.Py_ssize_t, piece: bytes, quoted: cython.bint) -> cython.Py_ssize_t:
+    """A text that needs no escapes, between quotes where the form wants them."""
+    if not quoted:
+        return _put(out, at, piece)
+    out[at] = 34
+    at = _put(out, at + 1, piece)
+    out[at] = 34
+    return at + 1
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _put_number(out: cython.p_uchar, at: cython.Py_ssize_t, label: bytes,
+                number: cython.longlong) -> cython.Py_ssize_t:
+    """The label, and a number that is not negative."""
+    at = _put(out, at, label)
+    return _put_digits(out, at, number)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _put_us(out: cython.p_uchar, at: cython.Py_ssize_t, label: bytes, seconds: cython.double) -> cython.Py_ssize_t:
+    """The label, and a time in microseconds."""
+    us: cython.longlong = cython.cast(cython.longlong, seconds * 1e6)
+    return _put_number(out, at, label, us if us > 0 else 0)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _put_digits(out: cython.p_uchar, at: cython.Py_ssize_t, number: cython.longlong) -> cython.Py_ssize_t:
+    if number < 10:
+        out[at] = 48 + number
+        return at + 1
+    size: cython.Py_ssize_t = 2
+    most: cython.longlong = 100
+    while number >= most and size < 18:
+        most *= 10
+        size += 1
+    i: cython.Py_ssize_t = at + size
+    while i > at:
+        i -= 1
+        out[i] = 48 + number % 10
+        number = number // 10
+    return at + size
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _put_milliseconds(out: cython.p_uchar, at: cython.Py_ssize_t, seconds: cython.double) -> cython.Py_ssize_t:
+    """Three digits of a second that began so long ago."""
+    ms: cython.int = cython.cast(cython.int, seconds * 1000)
+    ms = 0 if ms < 0 else 999 if ms > 999 else ms
+    out[at] = 48 + ms // 100
+    out[at + 1] = 48 + ms // 10 % 10
+    out[at + 2] = 48 + ms % 10
+    return at + 3
+
+
+@cython.cfunc
+@cython.inline
+def _put_digest(out: cython.p_uchar, at: cython.Py_ssize_t, buf: bytes, start: cython.Py_ssize_t,
+                end: cython.Py_ssize_t, quoted: cython.bint) -> cython.Py_ssize_t:
+    """What hyper_proxy.common.keyname.digest says of the key buf[start:end]."""
+    rest: cython.ulonglong = digest64(buf, start, end)
+    if quoted:
+        out[at] = 34
+        at += 1
+    for _ in range(8):
+        out[at] = _hex((rest >> 4) & 15)
+        out[at + 1] = _hex(rest & 15)
+        rest >>= 8
+        at += 2
+    out[at] = 58
+    at = _put_digits(out, at + 1, end - start)
+    if quoted:
+        out[at] = 34
+        at += 1
+    return at
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _hex(nibble: cython.int) -> cython.uchar:
+    return 48 + nibble if nibble < 10 else 87 + nibble
