@@ -5,80 +5,79 @@ All that touches the disk runs in the thread: writing, and opening the file anew
 
 from __future__ import annotations
 
-from collections import deque
 from time import monotonic
 
 import gevent
 from gevent.event import Event
 
 from hyper_proxy.common import log
+from hyper_proxy.common.lines import NEVER, Lines
 from hyper_proxy.common.log import LogFile, lost_line
 
-# Lines and bytes that may wait for the disk; further lines are dropped, and how many were is said as soon as there is
-# room.
-MAX_LINES = 10_000
+# What may wait for the disk; further lines are dropped, and how many were is said as soon as there is room.
 MAX_BYTES = 16 * 1024 * 1024
 
 # The thread is not woken again sooner than this, for it and the event loop take turns at the interpreter: that costs
 # far more than a line. A line after a pause, or many lines, do not wait.
 GATHER_S = 0.05
-MANY_LINES = 500
+MANY_BYTES = 4 * 1024 * 1024
 
 
 class QueueSink:
-    """Takes lines at once; `write_all` is the greenlet that writes them. `lost` counts the lines that were dropped."""
+    """Takes lines at once; `write_all` is the greenlet that writes them."""
 
     def __init__(self, file: LogFile) -> None:
         self.file = file
-        self.lost = 0
-        self._lines: deque[bytes] = deque()
-        self._bytes = 0
         self._wake = Event()
-        self._hurry = Event()
+        self.lines = Lines(MAX_BYTES, self._wake.set)
         self._empty = Event()
-        self._untold = 0
         self._wanted = ""
         self._must_open = False
 
+    @property
+    def lost(self) -> int:
+        """The lines that were dropped, or that the disk refused."""
+        return self.lines.lost
+
     def put(self, line: bytes) -> None:
         """Queues one line, or counts it as lost when the queue is full."""
-        if len(self._lines) >= MAX_LINES or self._bytes + len(line) > MAX_BYTES:
-            self._lose(1)
-            return
-        self._lines.append(line)
-        self._bytes += len(line)
-        self._empty.clear()
-        self._wake.set()
-        if len(self._lines) == MANY_LINES:
-            self._hurry.set()
+        self.lines.put(line)
 
     def write_all(self) -> None:
         """Writes what is queued, for ever."""
-        threads = gevent.get_hub().threadpool
-        written_at = 0.0
+        lines, written_at = self.lines, 0.0
         while True:
-            self._wake.clear()
-            while self._lines or self._must_open:
-                if self._must_open:
-                    self._open()
-                batch = list(self._lines)
-                self._lines.clear()
-                self._bytes = 0
-                unwritten = threads.apply(_write_lines, (self.file, batch))
-                self._lose(unwritten)
-                self._tell_lost(unwritten)
+            if not (lines.waiting or self._must_open):
+                self._empty.set()
+                self._wake.clear()
+                self._sleep_until(1, None)
+            if (left := written_at + GATHER_S - monotonic()) > 0 and lines.waiting < MANY_BYTES:
+                self._sleep_until(MANY_BYTES, left)
+            if self._must_open:
+                self._open()
+            if lines.waiting:
+                self._write()
                 written_at = monotonic()
-            self._empty.set()
-            self._wake.wait()
-            if (left := written_at + GATHER_S - monotonic()) > 0:
-                self._hurry.wait(left)
-            self._hurry.clear()
+
+    def _sleep_until(self, waiting: int, seconds: float | None) -> None:
+        """Until so many bytes wait, or somebody is in a hurry."""
+        self.lines.alarm_at = waiting
+        self._wake.wait(seconds)
+        self._wake.clear()
+        self.lines.alarm_at = NEVER
+
+    def _write(self) -> None:
+        taken = self.lines.take()
+        unwritten = gevent.get_hub().threadpool.apply(self.file.write_all, (taken,))
+        self.lines.give_back(taken)
+        self.lines.lose(unwritten)
+        if not unwritten and (untold := self.lines.tell()):
+            self.lines.put(lost_line(untold))
 
     def move_to(self, path: str) -> None:
         """Writes to another file from the next batch on, or to the same one, opened anew; not in the middle of a batch,
         which a thread may be writing. "" is standard error."""
         self._wanted, self._must_open = path, True
-        self._empty.clear()
         self._wake.set()
 
     @property
@@ -92,7 +91,8 @@ class QueueSink:
 
     def flush(self, seconds: float) -> bool:
         """Waits until all lines are written, at most so long; False when they are not."""
-        self._hurry.set()
+        self._empty.clear()
+        self._wake.set()
         return bool(self._empty.wait(seconds))
 
     def _open(self) -> None:
@@ -107,17 +107,3 @@ class QueueSink:
                 threads.apply(old.close)
         except OSError as error:
             log.error("log.not_opened", file=path, error=error)
-
-    def _lose(self, lines: int) -> None:
-        self.lost += lines
-        self._untold += lines
-
-    def _tell_lost(self, unwritten: int) -> None:
-        if self._untold and not unwritten:
-            self._lines.append(lost_line(self._untold))
-            self._untold = 0
-
-
-def _write_lines(file: LogFile, lines: list[bytes]) -> int:
-    """Runs in a thread. One write per line, so that lines of several processes do not mix; returns how many failed."""
-    return sum(not file.write(line) for line in lines)

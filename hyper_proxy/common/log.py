@@ -12,16 +12,18 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from select import PIPE_BUF, POLLOUT, poll  # by name: those of the system, also where gevent replaces them later
 from typing import Protocol
 
-from hyper_proxy.common.log_lines import FORMS, Fields
+from hyper_proxy.common.lines import Lines, Outlet
+from hyper_proxy.common.log_lines import FORMS, Fields, Form
 
 LEVELS: dict[str, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 STDERR_FD = 2
 _FILE_MODE = 0o640
+MOST_PARTS = 512  # of one system call; the system takes 1024
 
 
 class LogFile:
@@ -47,9 +49,36 @@ class LogFile:
             return False
         return not self._cut
 
+    def write_all(self, parts: Sequence[memoryview]) -> int:
+        """Writes many lines, however long that takes; how many are lost. Each of the parts ends with a line. No line of
+        another process gets between: a regular file takes all of them at once, anything else PIPE_BUF bytes at a time.
+        """
+        if not self._is_regular():
+            return sum(not self.write(piece) and piece.count(b"\n") for part in parts for piece in _pieces(bytes(part)))
+        lost = 0
+        for start in range(0, len(parts), MOST_PARTS):
+            lost += self._write_parts(parts[start : start + MOST_PARTS])
+        return lost
+
+    def _write_parts(self, parts: Sequence[memoryview]) -> int:
+        begun = [memoryview(b"\n")] if self._cut else []
+        size = sum(map(len, parts)) + len(begun)
+        try:
+            written = os.writev(self.fd, [*begun, *parts])
+        except OSError:
+            written = 0
+        if written == size:
+            self._cut = False
+            return 0
+        whole = b"".join([*begun, *parts])
+        if not written:
+            return whole.count(b"\n") - len(begun)
+        self._cut = whole[written - 1 : written] != b"\n"
+        return whole.count(b"\n", written)
+
     def write_at_once(self, line: bytes) -> bool:
-        """The same, but does not wait for the reader of a pipe, a socket or a terminal: the system says whether there
-        is room for PIPE_BUF bytes. Of a regular file nobody can say so."""
+        """The same as `write`, but does not wait for the reader of a pipe, a socket or a terminal: the system says
+        whether there is room for PIPE_BUF bytes. Of a regular file nobody can say so."""
         if self._is_regular():
             return self.write(line)
         room = poll()
@@ -83,10 +112,15 @@ class LogFile:
 
 
 class Sink(Protocol):
-    """Takes finished lines; `lost` is how many it could not keep."""
+    """Takes finished lines; `lost` is how many it could not keep. lines: a queue that takes them as well, if any."""
 
     file: LogFile
-    lost: int
+
+    @property
+    def lost(self) -> int: ...
+
+    @property
+    def lines(self) -> Lines | None: ...
 
     def put(self, line: bytes) -> None:
         """Takes one line that ends with a newline; must not raise and must not wait long."""
@@ -95,6 +129,8 @@ class Sink(Protocol):
 class DirectSink:
     """Writes each line at once, and waits for nobody who reads: what can't be written (disk full, pipe full, reader
     gone) is counted in `lost`."""
+
+    lines = None
 
     def __init__(self, file: LogFile) -> None:
         self.file = file
@@ -114,7 +150,7 @@ Watcher = Callable[[float, str, str, dict[str, object]], None]
 
 
 class Log:
-    """The log of one process."""
+    """The log of one process. outlet: what others must know who make lines on their own."""
 
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
@@ -123,7 +159,9 @@ class Log:
         self.overruled = ""
         self.watcher: Watcher | None = None
         self.form = FORMS["text"]
+        self.outlet = Outlet(self.form)
         self._common: Fields = {}
+        self._tell()
 
     def emit(self, level: str, event: str, fields: Fields) -> None:
         """Writes one line if the level is high enough; who watches hears of it in any case."""
@@ -137,14 +175,33 @@ class Log:
         """The level of the configuration, and the one an operator has ordered instead of it, "" for none."""
         self.level, self.overruled = level, overruled
         self.threshold = LEVELS[overruled or level]
+        self._tell()
+
+    def move(self, sink: Sink) -> None:
+        """Lines go there from now on."""
+        self.sink = sink
+        self._tell()
+
+    def look_like(self, form: Form) -> None:
+        """The form of the lines from now on."""
+        self.form = form
+        self._tell()
 
     def line(self, at: float, level: str, event: str, fields: Fields) -> bytes:
         """One line in the form of this log, with what is common to all of its lines."""
-        return self.form(at, level, event, fields | self._common)
+        return self.form.line(at, level, event, fields | self._common)
 
     def bind(self, fields: Fields) -> None:
         """Sets the fields that stand at the end of every line from now on."""
         self._common = fields
+        self._tell()
+
+    def _tell(self) -> None:
+        outlet = self.outlet
+        outlet.mute = self.threshold > LEVELS["info"]
+        outlet.lines = None if outlet.mute else self.sink.lines
+        outlet.form, outlet.common = self.form, self._common
+        outlet.epoch += 1
 
 
 def _open(path: str) -> int:
@@ -154,6 +211,15 @@ def _open(path: str) -> int:
     return fd
 
 
+def _pieces(lines: bytes) -> Iterator[bytes]:
+    """Whole lines, as many as a pipe takes at once; a longer one alone."""
+    start = 0
+    while start < len(lines):
+        end = lines.rfind(b"\n", start, start + PIPE_BUF) + 1 or lines.index(b"\n", start) + 1
+        yield lines[start:end]
+        start = end
+
+
 _process_log = Log(DirectSink(LogFile("")))
 
 
@@ -161,13 +227,13 @@ def configure(level: str, sink: Sink, form: str = "text") -> None:
     """Sets level, sink and form (a name of FORMS) of this process's log; the caller closes the file of the old sink, if
     it was its own."""
     _process_log.choose(level, _process_log.overruled)
-    _process_log.form = FORMS[form]
-    _process_log.sink = sink
+    _process_log.look_like(FORMS[form])
+    _process_log.move(sink)
 
 
 def set_form(form: str) -> None:
     """Changes the form alone."""
-    _process_log.form = FORMS[form]
+    _process_log.look_like(FORMS[form])
 
 
 def set_level(level: str) -> None:
@@ -198,6 +264,11 @@ def reopen() -> None:
 def sink() -> Sink:
     """Where lines go now."""
     return _process_log.sink
+
+
+def outlet() -> Outlet:
+    """Where lines go now, for who makes them on his own; the same one for the life of the process."""
+    return _process_log.outlet
 
 
 def lost_line(lines: int) -> bytes:

@@ -15,3 +15,5 @@ cdef class Flights:
     cpdef arrive(self, Py_ssize_t answered, Py_ssize_t count, double at)
     cpdef bint any(self)
     cpdef double oldest(self)
+    cpdef double connecting(self, double since)
+    cpdef double departed(self, double since)

@@ -97,17 +97,23 @@ class Flights:
         Seconds until it was sent, without those in which the connection was made; these; seconds until the reply came.
         """
         at: cython.double = self.answering_at
-        sent_at: cython.double = at
-        connect_s: cython.double = 0.0
-        if not self.refusing:
-            sent_at = self._departed(since)
-            connect_s = max(0.0, self.ready_at - max(since, self.opened_at))
-        elif self.opened_at > self.ready_at:
-            connect_s = at - max(since, self.opened_at)
+        sent_at: cython.double = self.departed(since)
+        connect_s: cython.double = self.connecting(since)
         return sent_at - since - connect_s, connect_s, at - sent_at
 
-    def _departed(self, since: float) -> float:
-        """When the first of the open requests left that did not leave before."""
+    @cython.ccall
+    def connecting(self, since: cython.double) -> cython.double:
+        """Seconds since then in which the connection was made, for what is passed on now."""
+        if not self.refusing:
+            return max(0.0, self.ready_at - max(since, self.opened_at))
+        return self.answering_at - max(since, self.opened_at) if self.opened_at > self.ready_at else 0.0
+
+    @cython.ccall
+    def departed(self, since: cython.double) -> cython.double:
+        """When the first of the open requests left that did not leave before then; now, if what fails never left."""
+        at: cython.double
+        if self.refusing:
+            return self.answering_at
         for _, at in self.open:
             if at >= since:
                 return at

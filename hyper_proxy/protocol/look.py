@@ -85,6 +85,14 @@ def look_at_stall(session: Any, size: int) -> Draft:
     return draft
 
 
+def look_again(session: Any, sight: Any) -> Draft:
+    """The batch is of the plainest kind, and to be recorded (hyper_proxy/stats/access.py), but slow after all."""
+    draft = _draft(session, sight.requests, None, b"", sight.ended)
+    draft.bytes_out = sight.bytes_out
+    draft.error = SERVER_SAID if sight.failed else ""
+    return draft
+
+
 def finish(session: Any, draft: Draft) -> None:
     """The answer is written: make the record."""
     watch = session.watch
@@ -148,8 +156,8 @@ def count_keys(session: Any, index: int, reply: object) -> None:
             watch.big.add(key, size)
 
 
-def _draft(session: Any, count: int, slots: list[Any] | None, out: bytes) -> Draft:
-    ended = now()
+def _draft(session: Any, count: int, slots: list[Any] | None, out: bytes, ended: float = 0.0) -> Draft:
+    ended = ended or now()
     failures = [slot for slot in slots or () if isinstance(slot, BackendError)]
     phases, node = _phases(session, ended)
     failure = next((one for one in failures if _label(one) == node), failures[0] if failures else None)

@@ -1,6 +1,6 @@
 from hyper_proxy.common.clock cimport now
+from hyper_proxy.protocol.observed cimport Observed
 from hyper_proxy.stats.instance cimport InstanceStats
-from hyper_proxy.stats.watch cimport Watch
 from hyper_proxy.tunnel.batch cimport Batch
 
 
@@ -12,34 +12,18 @@ cdef Py_ssize_t SEEN_BYTES
 cdef double TURN_S
 
 
-cdef class Session:
+cdef class Session(Observed):
     cdef readonly object front
-    cdef readonly object client
     cdef readonly object snapshot
-    cdef readonly Batch batch
     cdef bytes later
     cdef object answer_callback
     cdef public bint closing
     cdef readonly Py_ssize_t depth
     cdef Py_ssize_t max_depth
     cdef Py_ssize_t max_request
-    cdef Py_ssize_t need
     cdef bytearray rest
     cdef InstanceStats stats
-    cdef readonly Watch watch
-    cdef readonly double began
-    cdef readonly double walked
-    cdef readonly bytes seen
-    cdef readonly Py_ssize_t seen_from
-    cdef readonly Py_ssize_t seen_to
-    cdef bint large
-    cdef list slots
-    cdef object draft
     cdef double turn
-    cdef Py_ssize_t reads
-    cdef Py_ssize_t idempotents
-    cdef Py_ssize_t writes
-    cdef Py_ssize_t admins
 
     cpdef feed(self, bytes data)
     cpdef finish(self)
@@ -51,5 +35,3 @@ cdef class Session:
     cdef bint is_whole(self, bytearray rest) except -1
     cpdef tally(self, int klass)
     cdef measure(self, Py_ssize_t count, bytes out)
-    cdef look(self, Py_ssize_t us, Py_ssize_t count, bytes out)
-    cdef bint sample(self, Py_ssize_t index, object reply) except -1

@@ -15,18 +15,16 @@ import cython
 from hyper_proxy.common import faults
 from hyper_proxy.common.errors import ClientError, HyperProxyError
 from hyper_proxy.common.turn import let_others_run
-from hyper_proxy.protocol import look
 
 if not cython.compiled:
     from hyper_proxy.common.clock import now
+    from hyper_proxy.protocol.observed import Observed
     from hyper_proxy.stats.instance import InstanceStats
-    from hyper_proxy.stats.watch import Watch
     from hyper_proxy.tunnel.batch import Batch
 
 if TYPE_CHECKING:
     from hyper_proxy.entry.client import Client
     from hyper_proxy.front import Front, Snapshot
-    from hyper_proxy.protocol.look import Asked, Draft
 
 # Requests of one batch, to begin with; doubled with each batch up to limits.max_pipeline. Nobody knows beforehand how
 # large the replies will be.
@@ -49,61 +47,35 @@ def limit_batches(size: int) -> None:
 
 
 @cython.cclass
-class Session:
+class Session(Observed):
     """Base of all sessions: serve() is the body of the connection's greenlet.
 
     front: the instance in this worker; snapshot: its configuration as this client sees it now.
-    The requests of the present batch are seen[seen_from:seen_to]. It was read at `began`, all of it was handed on at
-    `walked`. draft: it is looked at more closely, and will be recorded when its answer is written.
     """
 
     front: Front
-    client: Client
     snapshot: Snapshot
-    batch: Batch
     later: bytes | None  # came behind an express batch, for the greenlet
     answer_callback: Callable[[], None]
     closing: cython.bint  # after what is answered now
     depth: cython.Py_ssize_t  # requests of a batch at most, now
     max_depth: cython.Py_ssize_t
     max_request: cython.Py_ssize_t  # bytes of one request at most
-    need: cython.Py_ssize_t  # bytes of the unfinished request that must be there before another look
     rest: bytearray | None  # an unfinished request
     stats: InstanceStats
-    watch: Watch
-    began: cython.double
     turn: cython.double  # when the greenlet went on after others had run
-    walked: cython.double
-    seen: bytes | None
-    seen_from: cython.Py_ssize_t
-    seen_to: cython.Py_ssize_t
-    large: cython.bint  # is it much that was read?
-    slots: list | None  # the replies of the batch, if it is to be looked at
-    draft: Draft | None
-    reads: cython.Py_ssize_t
-    idempotents: cython.Py_ssize_t
-    writes: cython.Py_ssize_t
-    admins: cython.Py_ssize_t
 
     def __init__(self, front: Front, client: Client) -> None:
         self.front = front
-        self.client = client
+        self.observe(client, front.watch)
         self.stats = front.stats
-        self.watch = front.watch
         self.batch = Batch()
         self.later = None
         self.answer_callback = self.answer_express
         self.closing = False
         self.depth = FIRST_DEPTH
-        self.need = 0
         self.rest = None
-        self.began = self.walked = self.turn = 0.0
-        self.seen = None
-        self.seen_from = self.seen_to = 0
-        self.large = False
-        self.slots = None
-        self.draft = None
-        self.reads = self.idempotents = self.writes = self.admins = 0
+        self.turn = 0.0
         self.snapshot = front.snapshot
         self.take_snapshot()
         client.express = self.take_express
@@ -180,7 +152,7 @@ class Session:
             self.depth = max(1, self.depth // 4)  # which is halved then: see answers()
         if self.batch.slots:
             self.client.write(self.answers())
-            if self.draft is not None:
+            if self.seeing or self.draft is not None:
                 self.record()
 
     def make_way(self) -> None:
@@ -197,13 +169,14 @@ class Session:
         kept: cython.bint = self.batch.failed or self.watch.countdown <= count
         if kept:
             self.slots = self.batch.slots
+            self.failed = self.batch.failed
         out: bytes = self.batch.collect(self)
         self.measure(count, out)
         if kept:
             self.slots = None
         fits: cython.Py_ssize_t = max(1, count) * BATCH_BYTES // (len(out) + 1)
         self.depth = max(1, min(2 * self.depth, fits, self.max_depth))
-        if self.large:
+        if self.large and not self.seeing:
             self.large = False
             self.seen = None
         return out
@@ -251,23 +224,8 @@ class Session:
             self.stats.error("internal")
             self.closing = True
         self.client.answer_express(out, b"" if self.closing else later)
-        if self.draft is not None and not self.client.stalled:
+        if (self.seeing or self.draft is not None) and not self.client.stalled:
             self.record()
-
-    def note_stall(self, size: int) -> None:
-        """The client does not take the whole answer, of `size` bytes, at once; 0: now it has it, or is lost."""
-        if self.client.shared:
-            return  # what it is slow to take may be no answer
-        if size and self.draft is None:
-            self.draft = look.look_at_stall(self, size)
-        elif not size and self.draft is not None:
-            self.record()
-
-    def record(self) -> None:
-        """The answer is written."""
-        draft, self.draft = self.draft, None
-        if draft is not None:
-            look.finish(self, draft)
 
     def take_snapshot(self) -> None:
         """From now on the front's present configuration holds for this client, who is let go if it can't."""
@@ -281,7 +239,7 @@ class Session:
         self.depth = min(self.depth, self.max_depth)
         self.adopt()
 
-    # --- what a protocol must say
+    # --- what a protocol must say, beside what Observed asks
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
@@ -303,14 +261,6 @@ class Session:
     def check_answers(self) -> None:
         """Look at the replies before they are passed on."""
 
-    def describe(self, buf: bytes, start: int, end: int, index: int) -> Asked | None:
-        """The request number `index` of those in buf[start:end], which were walked over; None when there is none."""
-        return None
-
-    def sizes(self, asked: Asked, reply: bytes) -> list[int] | None:
-        """The bytes of each key's value in the reply to a request of reads; None when it does not tell."""
-        return None
-
     def adopt(self) -> None:
         """Take what is used from a new `snapshot`."""
         raise NotImplementedError
@@ -327,33 +277,6 @@ class Session:
     def error_reply(self, error: HyperProxyError) -> bytes:
         """An error of the proxy, in the words of the protocol."""
         raise NotImplementedError
-
-    @cython.cfunc
-    def look(self, us: cython.Py_ssize_t, count: cython.Py_ssize_t, out: bytes) -> None:
-        """The batch has taken `us` microseconds: that is slow, or a request of it is sampled."""
-        watch: Watch = self.watch
-        logged: cython.bint = False
-        if watch.countdown <= 0:
-            logged = watch.advance()
-            index: cython.Py_ssize_t = watch.pick(count)
-            while index >= 0:
-                reply: object = None  # it is not known which one
-                if count == 1:
-                    reply = out
-                elif self.slots is not None and len(self.slots) == count:
-                    reply = self.slots[index]
-                if not self.sample(index, reply):
-                    look.count_keys(self, index, reply)
-                index = watch.pick(count)
-            watch.restart()
-        if us >= watch.slow_us or logged:
-            self.draft = look.look(self, us, count, self.slots, out)
-
-    @cython.cfunc
-    @cython.exceptval(-1, check=False)
-    def sample(self, index: cython.Py_ssize_t, reply: object) -> cython.bint:
-        """Count the key of the request number `index` of the batch; False when it is not of the simplest kind."""
-        return False
 
     # --- for the protocols
 

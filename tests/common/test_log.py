@@ -13,11 +13,11 @@ import pytest
 
 from hyper_proxy.common import log as process_log
 from hyper_proxy.common.log import DirectSink, Log, LogFile
-from hyper_proxy.common.log_lines import FORMS, json_line, text_line
+from hyper_proxy.common.log_lines import FORMS, JSON, TEXT
 
 
 def test_a_line_has_time_level_event_and_fields() -> None:
-    line = text_line(0.5, "info", "worker.ready", {"slot": 0, "boot_s": 0.25, "pid": 7})
+    line = TEXT.line(0.5, "info", "worker.ready", {"slot": 0, "boot_s": 0.25, "pid": 7})
     assert line == b"1970-01-01T00:00:00.500Z info worker.ready slot=0 boot_s=0.25 pid=7\n"
 
 
@@ -33,7 +33,7 @@ def test_a_line_has_time_level_event_and_fields() -> None:
     ],
 )
 def test_a_value_never_breaks_its_line(value: str, written: str) -> None:
-    assert text_line(0, "info", "e", {"k": value}).decode().split(" k=")[1] == written + "\n"
+    assert TEXT.line(0, "info", "e", {"k": value}).decode().split(" k=")[1] == written + "\n"
 
 
 def test_what_is_below_the_level_is_not_written(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_reopening_lets_go_of_a_renamed_file(tmp_path: Path) -> None:
 def test_json_is_one_object_a_line_with_numbers_as_numbers() -> None:
     error = OSError("no\nway")
     fields: dict[str, object] = {"slot": 0, "boot_s": 0.25, "ok": True, "none": None, "error": error, "k": "ä"}
-    line = json_line(0.5, "error", "worker.ended", fields)
+    line = JSON.line(0.5, "error", "worker.ended", fields)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
     assert json.loads(line) == {
@@ -79,7 +79,7 @@ def test_json_is_one_object_a_line_with_numbers_as_numbers() -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_no_form_fails_for_what_is_no_text(form: str) -> None:
-    assert FORMS[form](0, "info", "e", {"k": "\udcff"}).endswith(b"\n")
+    assert FORMS[form].line(0, "info", "e", {"k": "\udcff"}).endswith(b"\n")
 
 
 def test_what_is_common_stands_in_each_line_of_each_form(tmp_path: Path) -> None:

@@ -10,7 +10,9 @@ import pytest
 
 from hyper_proxy.common import log
 from hyper_proxy.common.log import LogFile
-from workers.log_writer import MAX_BYTES, MAX_LINES, QueueSink
+from workers.log_writer import MAX_BYTES, QueueSink
+
+LINE = b"x" * 255 + b"\n"
 
 
 def test_lines_are_written_in_their_order(tmp_path: Path) -> None:
@@ -24,12 +26,14 @@ def test_lines_are_written_in_their_order(tmp_path: Path) -> None:
 
 def test_what_does_not_fit_is_counted_and_reported(tmp_path: Path) -> None:
     sink = QueueSink(LogFile(str(tmp_path / "a.log")))
-    for _ in range(MAX_LINES + 7):
-        sink.put(b"line\n")
+    most, left = divmod(MAX_BYTES, len(LINE))
+    assert not left
+    for _ in range(most + 7):
+        sink.put(LINE)
     gevent.spawn(sink.write_all)
     assert sink.flush(5)
     lines = (tmp_path / "a.log").read_text().splitlines()
-    assert len(lines) == MAX_LINES + 1
+    assert len(lines) == most + 1
     assert lines[-1].endswith("error log.lost lines=7")
 
 
@@ -114,3 +118,25 @@ def test_a_disk_that_refuses_does_not_stop_the_worker() -> None:
     sink.put(b"lost\n")
     assert sink.flush(5)
     assert sink.lost == 1
+
+
+def test_who_does_not_read_delays_no_line_and_hears_how_many_are_missing(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.fifo")
+    reader = os.open(tmp_path / "a.fifo", os.O_RDONLY | os.O_NONBLOCK)
+    sink = QueueSink(LogFile(str(tmp_path / "a.fifo")))
+    gevent.spawn(sink.write_all)
+    put = 0
+    while sink.lost < 10:
+        for _ in range(1000):
+            sink.put(LINE)
+        put += 1000
+        gevent.idle()
+    got = b""
+    os.set_blocking(reader, True)
+    while not got.endswith(b"\n") or b"log.lost" not in got[-200:]:
+        got += gevent.get_hub().threadpool.apply(os.read, (reader, 1 << 20))
+    os.close(reader)
+    lines = got.splitlines(keepends=True)
+    assert set(lines[:-1]) == {LINE}
+    assert lines[-1].endswith(b"error log.lost lines=%d\n" % sink.lost)
+    assert len(lines) - 1 + sink.lost == put

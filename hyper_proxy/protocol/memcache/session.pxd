@@ -4,7 +4,9 @@ from hyper_proxy.hashing.placement cimport Placement
 from hyper_proxy.protocol.memcache.command cimport Command
 from hyper_proxy.protocol.memcache.fanout cimport MultiGet, Part
 from hyper_proxy.protocol.memcache.framing cimport Framer
+from hyper_proxy.protocol.observed cimport ODD, PLAIN, READ
 from hyper_proxy.protocol.session cimport Session
+from hyper_proxy.stats.access cimport Sight
 
 
 cdef int RETRIEVE_TOUCHING
@@ -17,7 +19,6 @@ cdef class MemcacheSession(Session):
     cdef readonly Py_ssize_t sequence
     cdef readonly Framer framer
     cdef readonly Placement placement
-    cdef readonly list lanes
     cdef readonly object treat
     cdef Py_ssize_t max_key
     cdef Py_ssize_t max_keys

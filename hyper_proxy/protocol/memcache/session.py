@@ -24,7 +24,9 @@ if not cython.compiled:
     from hyper_proxy.conn_pool.lane import Lane
     from hyper_proxy.protocol.memcache.command import Command
     from hyper_proxy.protocol.memcache.fanout import Part
+    from hyper_proxy.protocol.observed import ODD, PLAIN, READ
     from hyper_proxy.protocol.session import Session
+    from hyper_proxy.stats.access import Sight
 
 RETRIEVE_TOUCHING = 1  # hyper_proxy.protocol.memcache.command has all forms; up to this one they are retrievals
 LOCAL = 10
@@ -62,7 +64,7 @@ class MemcacheSession(Session):
         self.placement = snapshot.placement
         storage = snapshot.storage
         if isinstance(storage, KeyValue):
-            self.lanes: list = []
+            self.lanes = []
             self.treat: Any = embedded.treat
         else:
             self.lanes = storage.lanes(self.sequence)
@@ -294,29 +296,51 @@ class MemcacheSession(Session):
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
-    def sample(self, index: cython.Py_ssize_t, reply: object) -> cython.bint:
+    def spot(self, index: cython.Py_ssize_t, sight: Sight) -> cython.int:
         framer: Framer = self.framer
         start: cython.Py_ssize_t = self.seen_from
         if self.need or self.seen is None:
-            return False  # the framer is in the middle of a request
+            return ODD  # the framer is in the middle of a request
         buf: bytes = self.seen
         try:
-            while True:
+            while not (framer.key_start and self.is_single(framer.key_start)):
                 if start >= self.seen_to:
-                    return False
+                    return ODD
                 start = framer.scan(buf, start)
                 if index == 0:
                     break
                 index -= 1
         except ClientError:
-            return False
-        if framer.error is not None or framer.several or framer.command.form != 0:  # RETRIEVE
-            return False
-        key: bytes = buf[framer.key_start : framer.key_end]
-        self.watch.count_key(key)
-        if isinstance(reply, bytes):
-            self.watch.big.add(key, _item_size(reply))
-        return True
+            return ODD
+        if framer.error is not None or framer.encoded or framer.command.form >= LOCAL:
+            return ODD
+        sight.command = framer.command.name
+        sight.key_start = framer.key_start
+        sight.key_end = framer.key_end
+        sight.keys = 1
+        if framer.several:
+            sight.keys = _words(buf, framer.key_start, framer.text_end)
+            return PLAIN
+        return PLAIN if framer.command.form else READ  # 0: RETRIEVE
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def size(self, reply: bytes) -> cython.Py_ssize_t:
+        """The bytes of the value in the answer to a get; 0 when there is none."""
+        p: cython.p_uchar = reply
+        i: cython.Py_ssize_t = 0
+        spaces: cython.int = 0
+        size: cython.Py_ssize_t = 0
+        if p[0] != 86:
+            return 0
+        while spaces < 3 and p[i] != 10:
+            if p[i] == 32:
+                spaces += 1
+            i += 1
+        while 48 <= p[i] <= 57:
+            size = size * 10 + (p[i] - 48)
+            i += 1
+        return size
 
     def describe(self, buf: bytes, start: int, end: int, index: int) -> Any:
         return asked.describe(self.framer, buf, start, end, index)
@@ -332,19 +356,13 @@ class MemcacheSession(Session):
 
 @cython.cfunc
 @cython.inline
-def _item_size(reply: bytes) -> cython.Py_ssize_t:
-    """The bytes of the value in the answer to a get; 0 when there is none."""
-    p: cython.p_uchar = reply
-    i: cython.Py_ssize_t = 0
-    spaces: cython.int = 0
-    size: cython.Py_ssize_t = 0
-    if p[0] != 86:
-        return 0
-    while spaces < 3 and p[i] != 10:
-        if p[i] == 32:
-            spaces += 1
-        i += 1
-    while 48 <= p[i] <= 57:
-        size = size * 10 + (p[i] - 48)
-        i += 1
-    return size
+@cython.exceptval(check=False)
+def _words(buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """How many words are in buf[start:end], as framing.split_words finds them."""
+    p: cython.p_uchar = buf
+    count: cython.Py_ssize_t = 0
+    i: cython.Py_ssize_t
+    for i in range(start, end):
+        if p[i] != 32 and (i == start or p[i - 1] == 32):
+            count += 1
+    return count

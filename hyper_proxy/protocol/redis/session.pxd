@@ -3,7 +3,9 @@ from hyper_proxy.hashing.placement cimport Placement
 from hyper_proxy.protocol.redis.command cimport Command
 from hyper_proxy.protocol.redis.fanout cimport Part, Split
 from hyper_proxy.protocol.redis.framing cimport Framer
+from hyper_proxy.protocol.observed cimport ODD, PLAIN, READ
 from hyper_proxy.protocol.session cimport Session
+from hyper_proxy.stats.access cimport Sight
 from hyper_proxy.tunnel.descent cimport Descent
 
 
@@ -24,7 +26,6 @@ cdef class RedisSession(Session):
     cdef public int replies
     cdef public bint special
     cdef bint leveled
-    cdef readonly list lanes
     cdef readonly Placement placement
     cdef Framer framer
     cdef readonly Py_ssize_t max_key

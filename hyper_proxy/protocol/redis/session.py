@@ -24,9 +24,11 @@ from hyper_proxy.tunnel.levels import Levels
 if not cython.compiled:
     from hyper_proxy.conn_pool.lane import Lane
     from hyper_proxy.hashing.placement import Placement
+    from hyper_proxy.protocol.observed import ODD, PLAIN, READ
     from hyper_proxy.protocol.redis.command import Command
     from hyper_proxy.protocol.redis.fanout import Part, Split
     from hyper_proxy.protocol.session import Session
+    from hyper_proxy.stats.access import Sight
     from hyper_proxy.tunnel.descent import Descent
 
 if TYPE_CHECKING:
@@ -70,7 +72,6 @@ class RedisSession(Session):
     special: cython.bint
     leveled: cython.bint  # are the lanes those of the first of several levels?
     storage: Any
-    lanes: list  # the client's lanes by shard; empty when the storage is not redis
     placement: Placement
     framer: Framer
     max_key: cython.Py_ssize_t
@@ -332,17 +333,17 @@ class RedisSession(Session):
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
-    def sample(self, index: cython.Py_ssize_t, reply: object) -> cython.bint:
+    def spot(self, index: cython.Py_ssize_t, sight: Sight) -> cython.int:
         framer: Framer = self.framer
         start: cython.Py_ssize_t = self.seen_from
         end: cython.Py_ssize_t
-        if self.need or self.seen is None:
-            return False  # the framer is in the middle of a request
+        if self.need or self.seen is None or self.transaction is not None:
+            return ODD  # need: the framer is in the middle of a request
         buf: bytes = self.seen
         try:
-            while True:
+            while not (framer.argc and self.is_single(framer.name_start)):
                 if start >= self.seen_to:
-                    return False
+                    return ODD
                 end = framer.scan(buf, start)
                 if framer.argc:
                     if index == 0:
@@ -350,17 +351,36 @@ class RedisSession(Session):
                     index -= 1
                 start = end
         except ClientError:
-            return False  # its limits are others now
+            return ODD  # its limits are others now
         if framer.inline:
-            return False
+            return ODD
         command: Command | None = self.lookup(buf)
-        if command is None or command.treatment != SINGLE or command.first != 1 or command.klass:  # 0: a read
-            return False
-        key: bytes = buf[framer.key_start : framer.key_end]
-        self.watch.count_key(key)
-        if isinstance(reply, bytes):
-            self.watch.big.add(key, _bulk_size(reply))
-        return True
+        if command is None or command.first != 1:
+            return ODD
+        if framer.argc < -command.arity if command.arity < 0 else framer.argc != command.arity:
+            return ODD
+        sight.command = command.name
+        sight.key_start = framer.key_start
+        sight.key_end = framer.key_end
+        sight.keys = 1
+        if command.treatment == SINGLE:
+            return PLAIN if command.klass else READ
+        sight.keys = (framer.argc - 1) // command.step
+        return PLAIN if command.treatment == SPLIT and sight.keys * command.step == framer.argc - 1 else ODD
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def size(self, reply: bytes) -> cython.Py_ssize_t:
+        """The bytes of a string; 0 for anything else."""
+        p: cython.p_uchar = reply
+        i: cython.Py_ssize_t = 1
+        size: cython.Py_ssize_t = 0
+        if p[0] != 36:
+            return 0
+        while 48 <= p[i] <= 57:
+            size = size * 10 + (p[i] - 48)
+            i += 1
+        return size
 
     def describe(self, buf: bytes, start: int, end: int, index: int) -> Asked | None:
         return asked.describe(buf, start, end, index)
@@ -370,18 +390,3 @@ class RedisSession(Session):
 
     def end(self) -> None:
         self.let_go()
-
-
-@cython.cfunc
-@cython.inline
-def _bulk_size(reply: bytes) -> cython.Py_ssize_t:
-    """The bytes of a string; 0 for anything else."""
-    p: cython.p_uchar = reply
-    i: cython.Py_ssize_t = 1
-    size: cython.Py_ssize_t = 0
-    if p[0] != 36:
-        return 0
-    while 48 <= p[i] <= 57:
-        size = size * 10 + (p[i] - 48)
-        i += 1
-    return size

@@ -1,0 +1,236 @@
+"""The access log: with log.access_sample = 1 every request of redis and memcache clients is in exactly one record."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hyper_proxy.common.keyname import digest, readable
+from tests.kit.fleet import Fleet
+from tests.kit.ports import free_port
+from tests.kit.servers import Running, memcached, redis_server
+from tests.kit.wait import wait_for
+
+CONFIG = """
+[proxy]
+workers = 1
+drain_timeout_s = 1
+[log]
+format = "{form}"
+slow_ms = {slow_ms}
+access_sample = 1
+[[instance]]
+name = "user"
+protocol = "{protocol}"
+listen = ["127.0.0.1:{port}"]
+  [[instance.level]]
+  storage = "{protocol}"
+  servers = ["{server} a"]
+"""
+PHASES = ("parse_us", "queue_us", "connect_us", "storage_us", "merge_us", "write_us")
+FIELDS = [
+    "instance", "client", "command", "requests", "keys", "key", "node", "bytes_in", "bytes_out", "total_us", *PHASES,
+    "error", "slot", "pid", "generation",
+]  # fmt: skip
+NUMBERS = {"requests", "keys", "bytes_in", "bytes_out", "total_us", *PHASES, "slot", "pid", "generation"}
+SERVERS = {"redis": redis_server, "memcache": memcached}
+StartFleet = Callable[[str], Fleet]
+Own = Callable[[Running], Running]
+Record = dict[str, Any]
+Case = tuple[bytes, bytes | None, tuple[str, int, int, bytes | None, str] | None]
+
+MISS = b"$-1\r\n"
+MANY = [b"key:%d" % number for number in range(40)]
+
+
+def resp(*words: bytes) -> bytes:
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in words)
+
+
+# What is sent at once, the answer to it, and what the record says: command, requests, keys, first key, error.
+CASES: dict[str, list[Case]] = {
+    "redis": [
+        (resp(b"SET", b"k", b"v" * 100), b"+OK\r\n", ("set", 1, 1, b"k", "")),
+        (resp(b"GET", b"k"), b"$100\r\n" + b"v" * 100 + b"\r\n", ("get", 1, 1, b"k", "")),
+        (resp(b"get", b"a b\xff\n\""), MISS, ("get", 1, 1, b"a b\xff\n\"", "")),
+        (resp(b"GET", b"x" * 300), MISS, ("get", 1, 1, b"x" * 300, "")),
+        (resp(b"MGET", *MANY), b"*40\r\n" + MISS * 40, ("mget", 1, 40, MANY[0], "")),
+        (resp(b"MSET", b"m", b"1", b"n", b"2"), b"+OK\r\n", ("mset", 1, 2, b"m", "")),
+        (b"\r\n" + resp(b"DEL", b"m", b"n"), b":2\r\n", ("del", 1, 2, b"m", "")),
+        (resp(b"INCR", b"k"), b"-ERR value is not an integer or out of range\r\n", ("incr", 1, 1, b"k", "reply")),
+        (b"".join(resp(b"GET", key) for key in MANY[:4]), MISS * 4, ("get", 4, 1, MANY[0], "")),
+        (resp(b"EXISTS", b"k") + resp(b"PING") + resp(b"GET", b"q"), b":1\r\n+PONG\r\n" + MISS, None),
+        (resp(b"PING"), b"+PONG\r\n", ("ping", 1, 0, None, "")),
+        (resp(b"SET", b"large", b"v" * 100_000), b"+OK\r\n", ("set", 1, 1, b"large", "")),
+    ],
+    "memcache": [
+        (b"set k 0 0 3\r\nabc\r\n", b"STORED\r\n", ("set", 1, 1, b"k", "")),
+        (b"get k\r\n", b"VALUE k 0 3\r\nabc\r\nEND\r\n", ("get", 1, 1, b"k", "")),
+        (b"get  " + b" ".join(MANY) + b"\r\n", b"END\r\n", ("get", 1, 40, MANY[0], "")),
+        (b"incr k 1\r\n", b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n",
+         ("incr", 1, 1, b"k", "reply")),
+        (b"mg k v\r\n", b"VA 3\r\nabc\r\n", ("mg", 1, 1, b"k", "")),
+        (b"get a\r\nget b\r\ngets c\r\n", b"END\r\n" * 3, ("get", 3, 1, b"a", "")),
+        (b"delete k\r\n", b"DELETED\r\n", ("delete", 1, 1, b"k", "")),
+        (b"version\r\n", None, ("version", 1, 0, None, "")),
+    ],
+}  # fmt: skip
+
+
+def config(port: int, server: Running, protocol: str, form: str, slow_ms: int = 0) -> str:
+    return CONFIG.format(port=port, server=server.address, protocol=protocol, form=form, slow_ms=slow_ms)
+
+
+def parsed(line: str) -> Record:
+    """One line of the log, as `json` or as `text`; what is common to both forms is asserted."""
+    if line.startswith("{"):
+        record = json.loads(line)
+        assert list(record) == ["time", "level", "event", *FIELDS]
+        assert all(isinstance(record[name], int) == (name in NUMBERS) for name in FIELDS)
+    else:
+        time, level, event, rest = line.split(" ", 3)
+        pairs = re.findall(r'(\w+)=("(?:[^"\\]|\\.)*"|\S+)(?: |$)', rest)
+        assert [name for name, _ in pairs] == FIELDS
+        record = {name: json.loads(value) if value[0] == '"' else value for name, value in pairs}
+        record |= {name: int(record[name]) for name in NUMBERS} | {"time": time, "level": level, "event": event}
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", record["time"])
+    assert record["level"] == "info"
+    return dict(record)
+
+
+def sampled(fleet: Fleet) -> list[Record]:
+    return [parsed(line) for line in fleet.read_log().splitlines() if "request.sampled" in line]
+
+
+def exchange(sock: socket.socket, request: bytes, answer: bytes | None) -> int:
+    """Send, and read the answer; its size."""
+    sock.sendall(request)
+    if answer is None:
+        return len(sock.recv(1000))
+    got = b""
+    while len(got) < len(answer):
+        got += sock.recv(1 << 20)
+    assert got == answer
+    return len(got)
+
+
+@pytest.mark.parametrize(("show_keys", "plain"), [(False, ""), (True, ""), (False, "1"), (True, "1")])
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("protocol", ["redis", "memcache"])
+def test_each_request_is_in_one_record_that_is_right(
+    own: Own, tmp_path: Path, protocol: str, form: str, show_keys: bool, plain: str
+) -> None:
+    server, port = own(SERVERS[protocol]()), free_port()
+    text = config(port, server, protocol, form)
+    with Fleet(text, tmp_path, {"HYPER_PROXY_PLAIN": plain}) as fleet:
+        check_cases(fleet, text, port, CASES[protocol], show_keys)
+
+
+def check_cases(fleet: Fleet, text: str, port: int, cases: list[Case], show_keys: bool) -> None:
+    if show_keys:
+        fleet.write(f'{text}[admin]\nlisten = "127.0.0.1:{fleet.admin_port}"\nshow_keys = true\n')
+        assert fleet.reload().accepted
+    name = readable if show_keys else digest
+    with socket.create_connection(("127.0.0.1", port)) as sock:
+        sizes = [exchange(sock, request, answer) for request, answer, _ in cases]
+        client = "{}:{}".format(*sock.getsockname())
+    bytes_in = sum(len(request) for request, _, _ in cases)
+    wait_for(lambda: sum(record["bytes_in"] for record in sampled(fleet)) == bytes_in, "all requests are in the log")
+    records = sampled(fleet)
+    for (request, _, said), size in zip(cases, sizes, strict=True):
+        if said is None:  # answered in parts
+            left = len(request)
+            while left > 0:
+                left -= records.pop(0)["bytes_in"]
+            continue
+        record = records.pop(0)
+        command, requests, keys, key, error = said
+        assert (record["command"], record["requests"], record["keys"]) == (command, requests, keys)
+        assert record["key"] == ("" if key is None else name(key))
+        assert (record["bytes_in"], record["bytes_out"], record["error"]) == (len(request), size, error)
+        assert record["node"] == ("a" if keys else "")
+        assert (record["client"], record["instance"], record["slot"]) == (client, "user", 0)
+        assert sum(record[phase] for phase in PHASES) == pytest.approx(record["total_us"], abs=10)
+        assert record["storage_us"] > 0 or not keys
+    assert records == []
+
+
+def test_no_request_of_many_clients_is_missing(start_fleet: StartFleet, own: Own) -> None:
+    server, port = own(redis_server()), free_port()
+    fleet = start_fleet(config(port, server, "redis", "text"))
+    socks = [socket.create_connection(("127.0.0.1", port)) for _ in range(10)]
+    batch = b"".join(resp(b"GET", key) for key in MANY)
+    rounds = 60
+    for _ in range(rounds):
+        for sock in socks:
+            sock.sendall(batch)
+        for sock in socks:
+            exchange(sock, b"", MISS * len(MANY))
+    for sock in socks:
+        sock.close()
+    count = rounds * len(socks) * len(MANY)
+    wait_for(lambda: sum(record["requests"] for record in sampled(fleet)) >= count, "all requests are in the log")
+    assert sum(record["requests"] for record in sampled(fleet)) == count
+    assert {record["key"] for record in sampled(fleet)} <= {digest(key) for key in MANY}
+    instance = fleet.stats()["instances"]["user"]
+    assert (instance["unlogged"], fleet.stats()["workers"][0]["log_lost"]) == (0, 0)
+
+
+def test_a_reload_changes_the_form_of_the_records(start_fleet: StartFleet, own: Own) -> None:
+    server, port = own(redis_server()), free_port()
+    fleet = start_fleet(config(port, server, "redis", "text"))
+    with socket.create_connection(("127.0.0.1", port)) as sock:
+        exchange(sock, resp(b"GET", b"one"), MISS)
+        fleet.write(config(port, server, "redis", "json").replace("[log]\n", '[log]\nlevel = "info"\n'))
+        assert fleet.reload().accepted
+        exchange(sock, resp(b"GET", b"two"), MISS)
+        fleet.write(config(port, server, "redis", "json").replace("[log]\n", '[log]\nlevel = "warning"\n'))
+        assert fleet.reload().accepted
+        exchange(sock, resp(b"GET", b"three"), MISS)
+        fleet.write(config(port, server, "redis", "json"))
+        assert fleet.reload().accepted
+        exchange(sock, resp(b"GET", b"four"), MISS)
+    wait_for(lambda: digest(b"four") in fleet.read_log(), "the last one is in the log")
+    assert [(record["key"], record["generation"]) for record in sampled(fleet)] == [
+        (digest(b"one"), 1), (digest(b"two"), 2), (digest(b"four"), 4),
+    ]  # fmt: skip
+    lines = [line for line in fleet.read_log().splitlines() if "request.sampled" in line]
+    assert [line[0] == "{" for line in lines] == [False, True, True]
+
+
+def test_a_sampled_request_that_becomes_slow_while_its_answer_is_written(start_fleet: StartFleet, own: Own) -> None:
+    server, port = own(redis_server()), free_port()
+    fleet = start_fleet(config(port, server, "redis", "text", slow_ms=100))
+    size = 32 << 20
+    with socket.create_connection(("127.0.0.1", server.port)) as direct:
+        exchange(direct, resp(b"SET", b"big", b"x" * size), b"+OK\r\n")
+    with socket.create_connection(("127.0.0.1", port)) as sock:
+        sock.sendall(resp(b"GET", b"big"))
+        wait_for(lambda: fleet.stats()["instances"]["user"]["bytes_out"] > 0, "the answer is begun")
+        began = fleet.stats()["workers"][0]["uptime_s"]
+        wait_for(lambda: fleet.stats()["workers"][0]["uptime_s"] > began + 0.3, "it waits")
+        exchange(sock, b"", b"$%d\r\n%b\r\n" % (size, b"x" * size))
+        exchange(sock, resp(b"GET", b"next"), MISS)
+    wait_for(lambda: digest(b"next") in fleet.read_log(), "both are in the log")
+    lines = [line for line in fleet.read_log().splitlines() if "request." in line]
+    (line,) = [line for line in lines if "request.slow" in line]
+    assert f"key={digest(b'big')} " in line
+    assert "requests=1 " in line
+    assert [record["key"] for record in sampled(fleet)] == [digest(b"next")]
+
+
+def test_what_the_disk_refuses_is_counted_and_delays_nobody(start_fleet: StartFleet, own: Own) -> None:
+    server, port = own(redis_server()), free_port()
+    fleet = start_fleet(config(port, server, "redis", "text").replace("[log]\n", '[log]\nfile = "/dev/full"\n'))
+    lost = lambda: fleet.stats()["workers"][0]["log_lost"]  # noqa: E731
+    before = lost()
+    with socket.create_connection(("127.0.0.1", port)) as sock:
+        for key in MANY:
+            exchange(sock, resp(b"GET", key), MISS)
+    wait_for(lambda: lost() >= before + len(MANY), "all of them are counted as lost")
