@@ -60,6 +60,11 @@ def _instance(front: Any, show_keys: bool) -> dict[str, Any]:
     row["behind"] = len(backlog) if backlog is not None else 0
     row["behind_retries"] = backlog.retries if backlog is not None else 0
     row["behind_lost"] = backlog.lost if backlog is not None else 0
+    copies = getattr(front.snapshot.storage, "copies", None)
+    row["local_hits"] = copies.hits if copies is not None else 0
+    row["local_misses"] = copies.misses if copies is not None else 0
+    row["local_keys"] = len(copies) if copies is not None else 0
+    row["local_bytes"] = copies.bytes if copies is not None else 0
     row["nodes"] = {node.label: _node(node) for node in front.snapshot.storage.nodes}
     return row
 

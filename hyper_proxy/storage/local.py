@@ -27,7 +27,7 @@ import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import gevent
 
@@ -123,6 +123,13 @@ class Local(KeyValue):
         same = before is not None and (before.below, before.write_back) == (below, write_back)
         self.copies: Copies = before.copies if before is not None and same else Copies(max_bytes)
         self.copies.max_bytes = max_bytes
+        if before is not None and not same:  # the counts go on
+            self.copies.hits, self.copies.misses = before.copies.hits, before.copies.misses
+
+    @property
+    def backlog(self) -> Any:
+        """What waits to be written further below, or None."""
+        return getattr(self.below, "backlog", None)
 
     # ---- reading
 

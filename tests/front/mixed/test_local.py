@@ -92,6 +92,9 @@ def test_a_copy_is_served_without_asking_below(copied: Copied) -> None:
     assert client.mget("a", "absent") == [b"1", None]
     client.append("a", "!")
     assert client.get("a") == b"2!"
+    row = copied.fleet.stats()["instances"]["redis"]
+    assert (row["local_hits"], row["local_keys"]) == (2, 2), row
+    assert row["local_misses"] >= 3 and 2 * 400 < row["local_bytes"] < 2000
 
 
 def test_what_one_connection_writes_all_others_read_on_any_front(copied: Copied) -> None:
