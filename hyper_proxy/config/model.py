@@ -245,7 +245,7 @@ class Level:
     `hash` "" is the distribution's own.
     `peers` are the servers of the second room, node by node; empty where there is one room.
     `db` is what a client's database 0 is called at the servers; a client's database n is db + n there.
-    `max_pending_bytes` bounds what waits for one node in one worker; `max_bytes`, of a local level, what its copies take.
+    `max_pending_bytes` bounds what waits for one node in one worker; `max_bytes` what the copies of a local level take.
     `writers` are the servers that take the writes of `servers`, by position; empty where those take both.
     `max_lag_s`: how far one of `servers` may be behind its writer and be read from; 0: nobody asks.
     `where` are the columns of `table` that have the same value in every row of this key space.

@@ -145,8 +145,8 @@ def levels_fit(config: Config, say: Say) -> None:
             if level.storage and level.storage not in possible:
                 place = "the last of several levels" if last else "a level above another"
                 say((*path, "level", j, "storage"), f"{level.storage} cannot be {place}; {', '.join(possible)} can")
-        for at, key, text in key_space_faults(config, instance) if instance.levels else ():
-            say((*path, "level", at, key), text)
+        for number, key, text in key_space_faults(config, instance) if instance.levels else ():
+            say((*path, "level", number, key), text)
         labels: list[tuple[Path, Hashable]] = [
             (at, server.label)
             for j, level in enumerate(instance.levels)
