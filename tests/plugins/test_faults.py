@@ -108,16 +108,37 @@ def test_a_plug_in_that_cannot_even_refuse_costs_the_connection(start: Start, fo
     wait_for(lambda: fleet.stats()["instances"][f"echo{port}"]["errors"] == {"plugin": 2}, "both are counted")
 
 
-def test_a_protocol_that_spins_is_found_by_the_watch_of_workers(start: Start, folder: Path) -> None:
+def test_a_function_that_does_not_come_back_costs_its_request(start: Start, folder: Path) -> None:
     (folder / "echo.py").write_text(ECHO)
     port = free_port()
-    fleet = start(config(["echo.py"], instance("echo", port), proxy="hang_timeout_s = 1"))
+    fleet = start(config(["echo.py"], instance("echo", port)))
+    before = fleet.worker_pids()
+    with Lines(port) as client, Lines(port) as other:
+        client.send(b"one\nspin\ntwo\n")
+        assert client.lines(3) == [b"one", b"! plugin: plug-in 'echo.py' failed in map", b"two"]
+        assert other.ask(b"three\n") == [b"three"]
+        client.send(b"doze\nfour\n")  # waits, as for a storage: nobody else does
+        assert other.ask(b"five\n") == [b"five"]
+        assert client.lines(2) == [b"doze", b"four"]
+    fleet.wait_log("it has not come back within 1 s")
+    assert f"at={folder / 'echo.py'}:{line_of(ECHO, 'while True')}" in fleet.read_log()
+    assert fleet.read_log().count("plugin.failed") == 1
+    assert fleet.worker_pids() == before
+
+
+def test_a_worker_that_nothing_else_frees_is_replaced(start: Start, folder: Path) -> None:
+    loop = "try:\n                    while True:\n                        pass\n                except Exception:\n"
+    spin = "while True:\n                "
+    stuck = ECHO.replace(f"{spin}pass", f"{spin}{loop}                    pass")
+    (folder / "echo.py").write_text(stuck)
+    port = free_port()
+    fleet = start(config(["echo.py"], instance("echo", port), proxy="hang_timeout_s = 2"))
     (pid,) = fleet.worker_pids()
     with Lines(port) as client:
         client.send(b"spin\n")
         assert client.read_to_end() == b""
     wait_for(lambda: fleet.worker_pids() not in ([pid], []), "another worker is there", 20)
-    assert f'{folder / "echo.py"}", line {line_of(ECHO, "while True")}' in fleet.read_log()
+    assert re.search(rf'{folder / "echo.py"}", line [0-9]+ in map', fleet.read_log())
     with Lines(port) as client:
         assert client.ask(b"well\n") == [b"well"]
 

@@ -16,6 +16,7 @@ from hyper_proxy.common.errors import ClientError, HyperProxyError
 from hyper_proxy.common.plugin_error import Owner, PluginError, guarded
 from hyper_proxy.protocol.look import Asked
 from hyper_proxy.protocol.plugged.protocol import Protocol, Request
+from hyper_proxy.protocol.plugged.stopwatch import STOPWATCH
 from hyper_proxy.stats.slowlog import Allowance
 
 if not cython.compiled:
@@ -32,6 +33,7 @@ class PluggedSession(Session):
     def __init__(self, protocol: Protocol, owner: Owner, front: Any, client: Any) -> None:
         self.protocol = protocol
         self.owner = owner
+        STOPWATCH.start()
         super().__init__(front, client)
 
     def adopt(self) -> None:
@@ -116,7 +118,11 @@ class PluggedSession(Session):
 
     def call(self, name: str, *args: Any) -> Any:
         """Call one of the plug-in's functions."""
-        return guarded(self.owner, name, getattr(self.protocol, name), *args)
+        STOPWATCH.begin(self.owner, name)
+        try:
+            return guarded(self.owner, name, getattr(self.protocol, name), *args)
+        finally:
+            STOPWATCH.end()
 
     def misuse(self, name: str, wanted: str, value: object) -> PluginError:
         """The fault of a function that returns what it must not."""

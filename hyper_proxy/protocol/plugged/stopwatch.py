@@ -1,0 +1,72 @@
+"""Ends a call of a plug-in's function that does not come back: the loop of the worker, and with it all clients, waits.
+
+A timer of the system ticks from the first client of such a protocol on. When the same call is found running TICKS times
+in a row, PluginError is raised inside it. A call that waits for the storage is not running: another greenlet is. What
+never returns to Python, in a library in C, is left to the master's watch of workers (hang_timeout_s).
+"""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType
+from typing import Any
+
+from greenlet import getcurrent
+
+from hyper_proxy.common.plugin_error import Owner, PluginError
+
+TICK_S = 0.25
+TICKS = 5
+"""A call that has run for more than TICK_S * (TICKS - 1) may be ended; it is at most one tick longer."""
+
+
+class Stopwatch:
+    """One for the process: signals come to its first thread alone, which is that of the event loop."""
+
+    def __init__(self) -> None:
+        self.call: tuple[Owner, str, Any] | None = None
+        self._seen: object = None
+        self._ticks = 0
+        self._started = False
+
+    def start(self) -> None:
+        """From now on calls are watched. Starting twice is harmless."""
+        if not self._started:
+            self._started = True
+            signal.signal(signal.SIGALRM, self._tick)
+            signal.setitimer(signal.ITIMER_REAL, TICK_S, TICK_S)
+
+    def begin(self, owner: Owner, function: str) -> None:
+        """This greenlet calls a function of a plug-in."""
+        self.call = (owner, function, getcurrent())
+
+    def end(self) -> None:
+        """It is back."""
+        self.call = None
+
+    def _tick(self, number: int, frame: FrameType | None) -> None:
+        call = self.call
+        if call is None or call[2] is not getcurrent():
+            self._seen, self._ticks = None, 0
+            return
+        if call is not self._seen:
+            self._seen, self._ticks = call, 0
+        self._ticks += 1
+        if self._ticks >= TICKS:
+            self._ticks = 0
+            owner, function, _ = call
+            reason = f"it has not come back within {TICK_S * (TICKS - 1):g} s, and everybody waits for it"
+            raise PluginError(owner, function, reason, _place(frame, owner))
+
+
+def _place(frame: FrameType | None, owner: Owner) -> str:
+    """FILE:LINE of the innermost line of the plug-in, "" when there is none."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file == owner.origin or file.startswith(f"{owner.origin}/"):
+            return f"{file}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
+STOPWATCH = Stopwatch()
