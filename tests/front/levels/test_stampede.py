@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -44,6 +46,11 @@ class Crowd:
         for sock in self.sockets:
             with sock.makefile("rb") as file:
                 assert file.read(len(reply) * PIPELINED) == reply * PIPELINED
+
+    def answered(self, reply: bytes) -> int:
+        """How many have the whole reply by now; it is not taken."""
+        waiting = [sock for sock in self.sockets if select([sock], [], [], 0)[0]]
+        return sum(sock.recv(len(reply), socket.MSG_PEEK) == reply for sock in waiting)
 
     def __enter__(self) -> Crowd:
         return self
@@ -136,3 +143,37 @@ def test_ten_thousand_requests_for_a_key_that_has_ended_ask_below_once(slow: Slo
         slow.answer()
         crowd.check(reply)
         assert slow.questions(HOT) == before + 1
+
+
+def holder(pids: list[int]) -> int:
+    """Which of these workers has a lease; 0 when none has."""
+    rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    found = [int(row[4]) for row in rows if row[1] == "POSIX" and int(row[4]) in pids]
+    return found[0] if found else 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_worker_that_dies_or_hangs_while_it_asks_holds_up_its_own_clients_only(
+    mariadb: MariaDb, tmp_path: Path, number: int
+) -> None:
+    with ExitStack() as stack:
+        slow = Slow(stack, tmp_path, mariadb, "redis")
+        crowd = stack.enter_context(Crowd(slow.port))
+        wait_for(lambda: min(slow.serves()) > CONNECTIONS // 10, "both workers have clients")
+        with redis.Redis(port=slow.port) as client:
+            client.set("warm", "x")  # who finds the mark of a write asks below: both workers are connected then
+        crowd.ask("warm")
+        crowd.check(b"$1\r\nx\r\n")
+        pids = slow.fleet.worker_pids()
+        slow.hold()
+        crowd.ask(HOT)
+        wait_for(slow.is_asked, "the table is asked")
+        asking = wait_for(lambda: holder(pids), "a worker has the lease")
+        os.kill(asking, number)
+        wait_for(lambda: slow.questions(HOT) >= 2, "the other worker asks for itself", 5)
+        slow.answer()
+        reply = b"$%d\r\n%b\r\n" % (len(VALUE), VALUE) * PIPELINED
+        wait_for(lambda: crowd.answered(reply) > CONNECTIONS // 10, "its clients are answered", 5)
+        if number == signal.SIGSTOP:
+            os.kill(asking, signal.SIGCONT)
+            wait_for(lambda: crowd.answered(reply) == CONNECTIONS, "all are")
