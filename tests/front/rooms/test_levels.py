@@ -1,0 +1,84 @@
+"""A cache in two rooms above the level that knows: whatever becomes of them, nobody reads what is no longer so."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from tests.front.rooms.conftest import Site
+from tests.kit.wait import wait_for
+
+BELOW = '  [[instance.level]]\n  storage = "sqlite"\n  servers = ["keys.db"]\n'
+KEYS = 30  # of each client
+WRITES = 0.1
+
+
+class Reader:
+    """A client with keys of its own, which it mostly reads and now and then writes: it knows what it must find."""
+
+    def __init__(self, client: Any, index: int, stopping: Event) -> None:
+        self.client = client
+        self.index = index
+        self.stopping = stopping
+        self.random = random.Random(index)
+        self.values: dict[str, bytes] = {}
+        self.wrong: list[str] = []
+        self.errors: list[str] = []
+        self.reads = 0
+        self.thread = Thread(target=self._run)
+        self.thread.start()
+
+    def _run(self) -> None:
+        number = 0
+        while not self.stopping.is_set():
+            key = f"c{self.index}:{self.random.randrange(KEYS)}"
+            try:
+                if key not in self.values or self.random.random() < WRITES:
+                    number += 1
+                    self.client.set(key, str(number))
+                    self.values[key] = str(number).encode()
+                found = self.client.get(key)
+            except Exception as error:  # noqa: BLE001  every kind of failure counts
+                self.errors.append(repr(error))
+                self.values.pop(key, None)  # whether it was written is not known
+                continue
+            self.reads += 1
+            if found != self.values[key]:
+                self.wrong.append(f"{key} is {found!r}, not {self.values[key]!r} at {time.time():.3f}")
+
+
+@pytest.mark.parametrize("how", ["kill", "freeze"])
+@pytest.mark.parametrize(("kind", "front"), [("redis", "redis"), ("memcache", "memcache"), ("memcache", "redis")])
+def test_nothing_old_is_read_whatever_becomes_of_a_room(
+    build: Callable[..., Site], kind: str, front: str, how: str
+) -> None:
+    site = build(kind, below=BELOW, front=front)
+    stopping = Event()
+    readers = [Reader(site.client(), index, stopping) for index in range(4)]
+
+    def go_on() -> None:
+        at = sum(reader.reads for reader in readers)
+        wait_for(lambda: sum(reader.reads for reader in readers) > at + 300, "it is read")
+
+    try:
+        for _ in range(2):
+            site.wait_until_served_by(0)
+            site.wait_until_ready(1)
+            go_on()
+            site.kill(0, how)
+            site.wait_until_served_by(1)
+            go_on()
+            site.revive(0, how)
+            site.wait_until_served_by(0)
+            go_on()
+    finally:
+        stopping.set()
+        for reader in readers:
+            reader.thread.join()
+    assert [text for reader in readers for text in reader.wrong] == []
+    assert [text for reader in readers for text in reader.errors] == []
