@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -11,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -286,3 +287,43 @@ def test_explain_tells_of_the_copy(copied: Copied) -> None:
         [*command, "--json", "redis", "GET", "a"], capture_output=True, text=True, check=True
     ).stdout
     assert [place["storage"] for place in json.loads(as_json)["keys"][0]["levels"]] == ["local", "sqlite"]
+
+
+def reached(client: redis.Redis) -> bool:
+    """Does the server below answer? After a failure it is left alone for a moment."""
+    with suppress(redis.ResponseError):
+        return client.exists("other") == 0
+    return False
+
+
+def test_a_write_that_failed_and_was_done_all_the_same(tmp_path: Path) -> None:
+    """Its server was too slow to answer, and writes when it can again: nobody goes on reading the old value."""
+    with ExitStack() as stack:
+        server = stack.enter_context(redis_server())
+        below = f'  [[instance.level]]\n  storage = "redis"\n  servers = ["{server.address}"]\n'
+        copied = Copied(stack, tmp_path, below + "  timeout = { connect_ms = 500, read_ms = 500 }\n")
+        many = [copied.redis() for _ in range(6)]
+        many[0].set("a", "old")
+        assert {client.get("a") for client in many} == {b"old"}
+        server.freeze()
+        with pytest.raises(redis.ResponseError, match="within"):
+            many[0].set("a", "new")
+        server.thaw()
+        there = stack.enter_context(redis.Redis(port=server.port))
+        wait_for(lambda: there.get("a") == b"new", "it is written after all", 10)
+        wait_for(lambda: reached(many[0]), "the proxy reaches it again", 10)
+        assert {client.get("a") for client in many} == {b"new"}
+
+
+def test_copies_can_be_put_above_and_taken_away_by_a_reload(copied: Copied) -> None:
+    def again() -> redis.Redis:
+        return redis.Redis(port=copied.ports["redis"], socket_timeout=20)
+
+    again().set("a", "1")
+    for config, value in ((copied.config.replace(LOCAL, ""), "2"), (copied.config, "3")):
+        without_copies = re.sub(r"  write_back = .*\n", "", config) if LOCAL not in config else config
+        copied.fleet.write(without_copies)
+        verdict = copied.fleet.reload()
+        assert verdict.accepted, verdict.body
+        assert again().set("a", value)
+        assert {again().get("a") for _ in range(6)} == {value.encode()}
