@@ -151,6 +151,7 @@ class Client:
             self._stall(len(out))
             self._wake(later)
         elif later is not None:
+            self._stall(0)  # the client has all of it; what is next may be answered before this returns
             self._wake(later)
         elif self.arrived:
             self.arrived = False

@@ -161,6 +161,20 @@ def check_cases(fleet: Fleet, text: str, port: int, cases: list[Case], show_keys
     assert records == []
 
 
+def test_the_parts_of_a_pipeline_are_records_with_keys_of_their_own(start_fleet: StartFleet, own: Own) -> None:
+    server, port = own(redis_server()), free_port()
+    fleet = start_fleet(config(port, server, "redis", "text"))
+    keys = [b"k" * size for size in range(1, 201)]
+    with socket.create_connection(("127.0.0.1", port)) as sock:
+        exchange(sock, b"".join(resp(b"GET", key) for key in keys), MISS * len(keys))
+    wait_for(lambda: sum(record["requests"] for record in sampled(fleet)) >= len(keys), "all requests are in the log")
+    for record in sampled(fleet):
+        assert record["key"] == digest(keys[0])
+        assert record["bytes_in"] == sum(len(resp(b"GET", key)) for key in keys[: record["requests"]])
+        del keys[: record["requests"]]
+    assert keys == []
+
+
 def test_no_request_of_many_clients_is_missing(start_fleet: StartFleet, own: Own) -> None:
     server, port = own(redis_server()), free_port()
     fleet = start_fleet(config(port, server, "redis", "text"))
