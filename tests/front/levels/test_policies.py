@@ -34,7 +34,7 @@ class Stage:
         self.stack = stack
         self.folder = folder
 
-    def set(
+    def up(
         self, kind: str, policy: str, below: str = SQLITE, front: str = "redis", workers: int = 2, more: str = ""
     ) -> None:
         self.caches = [self.stack.enter_context(CACHES[kind]()) for _ in range(2)]
@@ -82,7 +82,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 @pytest.mark.parametrize("kind", CACHES)
 @pytest.mark.parametrize("on_partial", ["error", "nil", "element"])
 def test_on_partial_holds_over_levels(stage: Stage, kind: str, on_partial: str) -> None:
-    stage.set(kind, '  on_error = "fail"\n  write = "through"\n', more=f'on_partial = "{on_partial}"')
+    stage.up(kind, '  on_error = "fail"\n  write = "through"\n', more=f'on_partial = "{on_partial}"')
     client = stage.client()
     client.mset(dict.fromkeys(KEYS, "1"))
     lost, left = stage.keep_all(client)
@@ -107,7 +107,7 @@ def test_on_partial_holds_over_levels(stage: Stage, kind: str, on_partial: str) 
 
 
 def test_on_partial_holds_for_memcache_clients_over_levels(stage: Stage) -> None:
-    stage.set("memcache", '  on_error = "fail"\n  write = "through"\n', front="memcache", more='on_partial = "nil"')
+    stage.up("memcache", '  on_error = "fail"\n  write = "through"\n', front="memcache", more='on_partial = "nil"')
     client = pymemcache.Client(("127.0.0.1", stage.port), timeout=10, default_noreply=False)
     client.set_many(dict.fromkeys(KEYS, b"1"))
     lost, left = (stage.held_by(node) for node in stage.caches)
@@ -119,7 +119,7 @@ def test_on_partial_holds_for_memcache_clients_over_levels(stage: Stage) -> None
 
 @pytest.mark.parametrize("kind", CACHES)
 def test_what_a_client_writes_through_is_above_at_once_and_after_the_caches_die(stage: Stage, kind: str) -> None:
-    stage.set(kind, '  write = "through"\n')
+    stage.up(kind, '  write = "through"\n')
     client = stage.client()
     client.mset(dict.fromkeys(KEYS, "1"))
     assert client.incrby(KEYS[0], 4) == 5
@@ -136,7 +136,7 @@ def test_what_a_client_writes_through_is_above_at_once_and_after_the_caches_die(
 @pytest.mark.parametrize("kind", CACHES)
 def test_clients_read_what_they_have_written_through_caches_that_die(stage: Stage, kind: str) -> None:
     """Through two workers; a cache is killed, and comes back empty, now and then."""
-    stage.set(kind, '  write = "through"\n')
+    stage.up(kind, '  write = "through"\n')
 
     def make_step(number: int) -> Callable[[], None]:
         client = stage.client(socket_timeout=20)
@@ -164,7 +164,7 @@ def test_clients_read_what_they_have_written_through_caches_that_die(stage: Stag
 
 @pytest.mark.parametrize("kind", CACHES)
 def test_an_optional_level_that_stands_still_costs_its_deadline(stage: Stage, kind: str) -> None:
-    stage.set(kind, "  optional = true\n  deadline_ms = 40\n")
+    stage.up(kind, "  optional = true\n  deadline_ms = 40\n")
     client = stage.client()
     client.mset(dict.fromkeys(KEYS, "1"))
     slow, _ = stage.keep_all(client)
@@ -185,7 +185,7 @@ def test_an_optional_level_that_stands_still_costs_its_deadline(stage: Stage, ki
 def test_what_a_fast_server_lacks_is_asked_below_before_a_slow_one_has_answered(stage: Stage) -> None:
     below = stage.stack.enter_context(redis_server())
     level = f'  [[instance.level]]\n  storage = "redis"\n  servers = ["{below.address} below"]\n'
-    stage.set("redis", "", level)
+    stage.up("redis", "", level)
     client = stage.client()
     client.mset(dict.fromkeys(KEYS, "1"))
     stage.keep_all(client)
@@ -212,7 +212,7 @@ def test_what_a_fast_server_lacks_is_asked_below_before_a_slow_one_has_answered(
 
 
 def test_what_is_written_behind_is_below_when_the_fleet_has_ended(stage: Stage, tmp_path: Path) -> None:
-    stage.set("redis", '  write = "behind"\n', workers=1)
+    stage.up("redis", '  write = "behind"\n', workers=1)
     client = stage.client()
     client.mset(dict.fromkeys(KEYS, "1"))
     assert client.incrby(KEYS[0], 4) == 5
@@ -229,7 +229,7 @@ def test_what_is_written_behind_is_below_when_the_fleet_has_ended(stage: Stage, 
 
 
 def test_a_reload_that_ends_writing_behind_loses_nothing(stage: Stage) -> None:
-    stage.set("redis", '  write = "behind"\n', workers=1)
+    stage.up("redis", '  write = "behind"\n', workers=1)
     client = stage.client()
     for turn in range(3):
         client.mset(dict.fromkeys(KEYS, f"{turn} behind"))
@@ -243,7 +243,7 @@ def test_a_reload_that_ends_writing_behind_loses_nothing(stage: Stage) -> None:
 
 
 def test_a_read_only_level_that_answers_misses_itself(stage: Stage) -> None:
-    stage.set("redis", '  read_only = true\n  on_miss = "fail"\n')
+    stage.up("redis", '  read_only = true\n  on_miss = "fail"\n')
     client = stage.client()
     client.set(KEYS[0], "below")
     assert client.get(KEYS[0]) is None
@@ -256,7 +256,7 @@ def test_a_read_only_level_that_answers_misses_itself(stage: Stage) -> None:
 
 
 def test_explain_tells_the_policies(stage: Stage) -> None:
-    stage.set("redis", '  write = "through"\n  optional = true\n  deadline_ms = 7\n')
+    stage.up("redis", '  write = "through"\n  optional = true\n  deadline_ms = 7\n')
     command = [sys.executable, "-m", "hyper_proxy.cli.main", "explain", "-c", str(stage.fleet.file), "--json"]
     said = subprocess.run([*command, "user", "GET", "a"], capture_output=True, text=True, check=True).stdout
     way = json.loads(said)["way"]
