@@ -104,6 +104,8 @@ def redis_server(*options: str, path: str = "") -> Running:
     port = free_port()
     unix = ["--unixsocket", path] if path else []
     in_memory = ["--save", "", "--appendonly", "no", "--dir", tempfile.gettempdir()]
+    in_memory += ["--dbfilename", f"redis-{os.getpid()}-{port}.rdb"]  # one that replication leaves is nobody's
+    in_memory += ["--repl-diskless-load", "on-empty-db"]  # and a replica leaves none
     listen = ["--port", str(port), "--bind", "127.0.0.1", *unix]
     return Running(["redis-server", *listen, *in_memory, *options], port, path)
 
