@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FrameType
 from typing import ParamSpec, TypeVar
 
 from hyper_proxy.common import log
@@ -69,8 +70,19 @@ def place_of(error: BaseException, owner: Owner) -> str:
     place = ""
     trace = error.__traceback__
     while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if file == owner.origin or file.startswith(f"{owner.origin}/"):
-            place = f"{file}:{trace.tb_lineno}"
+        if _is_of(trace.tb_frame, owner):
+            place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
         trace = trace.tb_next
     return place
+
+
+def place_in(frame: FrameType | None, owner: Owner) -> str:
+    """FILE:LINE of the innermost line of the plug-in that is running there; "" when there is none."""
+    while frame is not None and not _is_of(frame, owner):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
+
+
+def _is_of(frame: FrameType, owner: Owner) -> bool:
+    file = frame.f_code.co_filename
+    return file == owner.origin or file.startswith(f"{owner.origin}/")

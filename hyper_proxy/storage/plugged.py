@@ -9,16 +9,18 @@ queue_ms, and the worker and its other instances go on.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import gevent
 from gevent.lock import BoundedSemaphore
+from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
 from hyper_proxy.common.errors import BackendError, ClientError, HyperProxyError
-from hyper_proxy.common.plugin_error import Owner, PluginError, describe, guarded, place_of
+from hyper_proxy.common.plugin_error import Owner, PluginError, describe, guarded, place_in, place_of
 from hyper_proxy.config.model import Level, Server
 from hyper_proxy.stats.slowlog import Allowance
 from hyper_proxy.storage.keyvalue import Change, Expire, Item, KeyValue, Put, Remove
@@ -34,6 +36,8 @@ REPORTS = Allowance(10)
 """Faults of plug-ins that a worker logs in a second; all are counted."""
 
 Make = Callable[[Server, Level], KeyValue]
+
+get_native_ident = get_original("_thread", "get_ident")  # of the thread, where gevent's is of a greenlet
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +95,14 @@ class Apart(KeyValue):
         if not self._turns.acquire(timeout=self.queue_s):
             text = f"{THREADS} requests are with the plug-in, and none has ended within {self.queue_s:g} s"
             raise self._error("queue", text)
-        outcome = self._threads.spawn(self._in_thread, getattr(self.inner, verb), args, named)
+        thread: list[int] = []
+        outcome = self._threads.spawn(self._in_thread, thread, getattr(self.inner, verb), args, named)
         outcome.rawlink(lambda _: self._turns.release())
         outcome.wait(self.read_s)
         if not outcome.ready():
+            reason = f"it has not ended within {self.read_s:g} s"
+            frame = sys._current_frames().get(thread[0]) if thread else None
+            self._report(PluginError(self.owner, verb, reason, place_in(frame, self.owner)))
             raise self._error("timeout", f"{verb} has not ended within {self.read_s:g} s")
         result = outcome.get()
         if isinstance(result, Fault):
@@ -104,14 +112,15 @@ class Apart(KeyValue):
     def close(self) -> None:
         """Tell the plug-in's object, and end the threads: one that hangs is waited for."""
         self._closed = True
-        outcome = self._threads.spawn(self._in_thread, self.inner.release, (None,), {})
+        outcome = self._threads.spawn(self._in_thread, [], self.inner.release, (None,), {})
         outcome.wait(self.read_s)
         if outcome.ready() and isinstance(outcome.get(), Fault):
             self._typed("release", outcome.get().error)
         self._threads.kill()
 
     @staticmethod
-    def _in_thread(call: Callable[..., T], args: Any, named: Any) -> T | Fault:
+    def _in_thread(thread: list[int], call: Callable[..., T], args: Any, named: Any) -> T | Fault:
+        thread.append(get_native_ident())
         try:
             return call(*args, **named)
         except Exception as error:  # noqa: BLE001  raised again in the greenlet that waits
@@ -123,9 +132,12 @@ class Apart(KeyValue):
         if isinstance(error, OSError):
             return self._error("io", f"{verb}: {error}")
         fault = PluginError(self.owner, verb, describe(error), place_of(error, self.owner))
+        self._report(fault)
+        return self._error("plugin", str(fault))
+
+    def _report(self, fault: PluginError) -> None:
         if REPORTS.take():
             fault.report(self.instance)
-        return self._error("plugin", str(fault))
 
     def _error(self, kind: str, detail: str) -> BackendError:
         return BackendError(self.instance, self.label, kind, detail)

@@ -164,6 +164,8 @@ def test_a_storage_that_blocks_fails_its_requests_and_holds_up_nobody(start: Sta
     wait_for(lambda: answers_again(clients[8]), "the threads come back")
     for pipe in pipes:
         pipe.raw.close()
+    at = f"{folder / 'slow.py'}:{line_of(SLOW, 'sleep(1.5)')}"
+    assert f"function=get_many instance=redis{port} at={at} " in fleet.read_log()
     errors = fleet.stats()["instances"][f"redis{port}"]["errors"]
     assert errors["timeout"] == 8
     assert errors["queue"] >= 1

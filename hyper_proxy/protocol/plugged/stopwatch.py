@@ -13,7 +13,7 @@ from typing import Any
 
 from greenlet import getcurrent
 
-from hyper_proxy.common.plugin_error import Owner, PluginError
+from hyper_proxy.common.plugin_error import Owner, PluginError, place_in
 
 TICK_S = 0.25
 TICKS = 5
@@ -56,17 +56,7 @@ class Stopwatch:
             self._ticks = 0
             owner, function, _ = call
             reason = f"it has not come back within {TICK_S * (TICKS - 1):g} s, and everybody waits for it"
-            raise PluginError(owner, function, reason, _place(frame, owner))
-
-
-def _place(frame: FrameType | None, owner: Owner) -> str:
-    """FILE:LINE of the innermost line of the plug-in, "" when there is none."""
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if file == owner.origin or file.startswith(f"{owner.origin}/"):
-            return f"{file}:{frame.f_lineno}"
-        frame = frame.f_back
-    return ""
+            raise PluginError(owner, function, reason, place_in(frame, owner))
 
 
 STOPWATCH = Stopwatch()
