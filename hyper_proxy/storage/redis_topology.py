@@ -16,6 +16,7 @@ from hyper_proxy.conn_pool.topology.member import Member
 from hyper_proxy.storage.redis import RedisStorage
 from hyper_proxy.storage.redis_speech import RedisSpeech
 from hyper_proxy.storage.redis_topology_cluster import Cluster
+from hyper_proxy.storage.redis_topology_sentinel import Sentinels
 from hyper_proxy.storage.resp import RespParser
 
 SHARD_CHANNELS = frozenset({b"spublish", b"ssubscribe", b"sunsubscribe"})
@@ -35,6 +36,18 @@ class TopologyStorage(RedisStorage):
 
     def receivers(self, name: bytes, read: bool) -> list[Target]:
         return list(self.nodes.homes)
+
+    def borrow_of(self, node: Node, db: int, resp: int, patient: bool = False) -> Lane:
+        for key in [key for key in self._idle if key[0].closed]:  # it is no master any more
+            for lane in self._idle.pop(key):
+                lane.abandon()
+        return super().borrow_of(node, db, resp, patient)
+
+
+class SentinelStorage(TopologyStorage):
+    """Masters under sentinels."""
+
+    make = Sentinels
 
 
 class ClusterStorage(TopologyStorage):
@@ -67,7 +80,7 @@ class ClusterStorage(TopologyStorage):
 
 
 # By `topology` of the level.
-TOPOLOGIES: dict[str, type[TopologyStorage]] = {"cluster": ClusterStorage}
+TOPOLOGIES: dict[str, type[TopologyStorage]] = {"cluster": ClusterStorage, "sentinel": SentinelStorage}
 
 
 def redis_storage(instance: str, level: Level, previous: RedisStorage | None) -> RedisStorage:

@@ -5,10 +5,9 @@ Source: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spe
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from random import sample
-from typing import cast
+from typing import ClassVar, cast
 
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import Server
@@ -22,6 +21,7 @@ from hyper_proxy.conn_pool.topology.member import Member
 from hyper_proxy.stats.classes import ADMIN
 from hyper_proxy.storage.redis import RedisGreeting
 from hyper_proxy.storage.redis_lag import measure
+from hyper_proxy.storage.redis_topology_follow import Followed
 from hyper_proxy.storage.redis_topology_words import Address, Range, read_info, read_redirection, read_slots
 from hyper_proxy.storage.redis_words import encode
 
@@ -31,7 +31,7 @@ QUESTIONS = [encode("CLUSTER", "INFO"), encode("CLUSTER", "SLOTS")]
 MOST_ASKED = 5  # servers at one look
 
 
-class Cluster(Discovered):
+class Cluster(Followed):
     """A shard is a slot. The servers that are listed are those that are asked first."""
 
     def begin(self, previous: Discovered | None) -> None:
@@ -120,16 +120,6 @@ class Cluster(Discovered):
 
     # ---- following
 
-    def follow(self, leg: FollowLeg, reply: bytes) -> bool:
-        word = reply[1:-2].split(b" ", 1)[0]
-        how = FOLLOWED.get(word)
-        if how is None:
-            return False
-        try:
-            return how(self, leg, reply)
-        except ReplyError:
-            return False
-
     def moved(self, leg: FollowLeg, reply: bytes) -> bool:
         """Another server has the slot, now and for all that comes."""
         member = self.redirected(leg.asked.node, reply)
@@ -158,26 +148,11 @@ class Cluster(Discovered):
         leg.ask(member.lane(leg.route.greeting, leg.route.index), ASKING)
         return True
 
-    def wait(self, leg: FollowLeg, reply: bytes) -> bool:
-        """Nothing was done, and soon it will be."""
-        if not reply.startswith(b"-TRYAGAIN"):
-            self.doubt()
-        return self.later(leg)
-
-    def unfit(self, leg: FollowLeg, reply: bytes) -> bool:
-        """A replica that lacks its master is not read from until it is looked at again."""
-        cast(Member, leg.asked.node).late = reply[1:-2].decode(errors="replace")
-        group = leg.route.group
-        group.turn_to(group.master, group.replicas)
-        self.doubt()
-        return self.later(leg)
-
-
-FOLLOWED: dict[bytes, Callable[[Cluster, FollowLeg, bytes], bool]] = {
-    b"MOVED": Cluster.moved,
-    b"ASK": Cluster.asked,
-    b"TRYAGAIN": Cluster.wait,
-    b"CLUSTERDOWN": Cluster.wait,
-    b"LOADING": Cluster.wait,
-    b"MASTERDOWN": Cluster.unfit,
-}
+    follows: ClassVar = {
+        b"MOVED": moved,
+        b"ASK": asked,
+        b"TRYAGAIN": Followed.wait,
+        b"CLUSTERDOWN": Followed.doubtful,
+        b"LOADING": Followed.wait,
+        b"MASTERDOWN": Followed.unfit,
+    }

@@ -55,7 +55,8 @@ class Discovered(Pools):
         self.before = dict(previous.members) if previous else {}
         self.closed = False
         self.tables: dict[tuple[Greeting, int], list[Lane]] = {}
-        self.nobody = Nobody(instance, level, "(replica)", parser, greeting, "there is no replica that may be read from")
+        why = "there is no replica that may be read from"
+        self.nobody = Nobody(instance, level, "(replica)", parser, greeting, why)
         self.targets: list[Target] = []
         self.homes: list[Target] = []
         self.seeds = [self.member(server, self.seed_greeting) for server in level.servers]
@@ -96,16 +97,17 @@ class Discovered(Pools):
         found = self.members.get(server.address)
         if found is None:
             before = self.before.pop(server.address, None)
-            if before is not None and self._same(before):
+            if before is not None and self.is_same(before):
                 found = before
             else:
                 found = Member(self.instance, self.level, server, self.parser, greeting or self.greeting, before)
             self.members[server.address] = found
             self.show()
-        found.seen_at = monotonic()
+        found.touch()
         return found
 
-    def _same(self, before: Member) -> bool:
+    def is_same(self, before: Member) -> bool:
+        """May a server of the configuration before be kept, with its connections?"""
         return not before.closed and before.made_for == identity(self.level, before.server)
 
     def group(self, master: Member) -> Group:
@@ -184,10 +186,11 @@ class Discovered(Pools):
         leg.tries += 1
         if leg.asked.node is self.nobody:
             return False
-        if leg.asked is not leg.route.lanes[0] and leg.route.group.reads == "prefer_replica" and leg.tries <= FREE_TRIES:
+        group = leg.route.group
+        if leg.asked.node is not group.master and group.reads == "prefer_replica" and leg.tries <= FREE_TRIES:
             leg.ask(leg.route.lanes[0], b"")  # a read, which may be done twice
             return True
-        return not self.known and not error.sent and self.later(leg)
+        return (error.kind == "unknown" or not self.known) and not error.sent and self.later(leg)
 
     def later(self, leg: FollowLeg) -> bool:
         """Send it again in a moment. False when it has waited for long enough."""

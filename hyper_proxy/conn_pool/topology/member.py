@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import monotonic
+
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import Level, Server
 from hyper_proxy.conn_pool.node import Greeting, Node
@@ -24,6 +26,10 @@ class Member(Node):
         self.late = ""
         self.caught_up_at = 0.0
         self.behind_s = 0.0
+
+    def touch(self) -> None:
+        """It was told of now."""
+        self.seen_at = monotonic()
 
     @property
     def is_late(self) -> bool:

@@ -27,7 +27,8 @@ class Node:
             "redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
             "--dir", str(home), "--cluster-enabled", "yes", "--cluster-port", str(bus),
             "--cluster-node-timeout", str(NODE_TIMEOUT_MS), "--cluster-replica-validity-factor", "0",
-            "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1", "--enable-debug-command", "yes",
+            "--cluster-allow-replica-migration", "no", "--repl-diskless-sync-delay", "0",
+            "--repl-ping-replica-period", "1",
         ], port))  # fmt: skip
         self.port = port
         self.bus = bus

@@ -22,7 +22,8 @@ class Proxied:
         self.stack = stack
         self.cluster = stack.enter_context(Cluster(folder, masters, replicas))
         self.port = free_port()
-        self.fleet = stack.enter_context(Fleet(config(self.cluster.servers, self.port, more), folder))
+        self.config = config(self.cluster.servers, self.port, more)
+        self.fleet = stack.enter_context(Fleet(self.config, folder))
 
     def client(self, **options: Any) -> Any:
         """A client that knows nothing of clusters."""
@@ -36,7 +37,7 @@ class Proxied:
 
 @pytest.fixture
 def proxied(tmp_path: Path) -> Iterator[Callable[..., Proxied]]:
-    """`proxied(masters, replicas, more)`: a cluster of this test alone, behind a fleet; `more` are lines of its level."""
+    """`proxied(masters, replicas, more)`: a cluster of this test alone, behind a fleet; `more`: lines of its level."""
     with ExitStack() as stack:
         yield lambda masters=3, replicas=0, more="": Proxied(stack, tmp_path, masters, replicas, more)
 

@@ -1,0 +1,105 @@
+"""Real sentinels that watch real masters with replicas."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Self
+
+import redis
+
+from tests.kit.ports import free_port
+from tests.kit.servers import Running, redis_server
+from tests.kit.wait import wait_for
+
+DOWN_AFTER_MS = 500
+
+
+def replicated(folder: Path) -> Running:
+    """A redis-server that may be copied to others: what it keeps of that on disk is its own."""
+    home = tempfile.mkdtemp(dir=folder)
+    return redis_server("--dir", home, "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1")
+
+
+class Watched:
+    """A master of this name with replicas; which one is the master changes."""
+
+    def __init__(self, stack: ExitStack, folder: Path, name: str, replicas: int) -> None:
+        self.name = name
+        self.servers = [stack.enter_context(replicated(folder)) for _ in range(1 + replicas)]
+        self.clients = {one.port: stack.enter_context(redis.Redis(port=one.port)) for one in self.servers}
+        for one in self.servers[1:]:
+            self.clients[one.port].replicaof("127.0.0.1", self.servers[0].port)
+        wait_for(lambda: all(self.is_linked(one) for one in self.servers[1:]), "the replicas follow", 20)
+
+    def is_linked(self, server: Running) -> bool:
+        """Is it an up to date replica?"""
+        return bool(self.clients[server.port].info("replication").get("master_link_status") == "up")
+
+    def client(self, server: Running) -> Any:
+        """Of this server alone."""
+        return self.clients[server.port]
+
+
+class Sentinels:
+    """Some sentinels, of which two must agree."""
+
+    def __init__(self, folder: Path, names: tuple[str, ...], replicas: int = 1, sentinels: int = 3) -> None:
+        self.stack = ExitStack()
+        self.watched = {name: Watched(self.stack, folder, name, replicas) for name in names}
+        self.sentinels = [self._sentinel(folder) for _ in range(sentinels)]
+        asked = [redis.Redis(port=one.port, decode_responses=True) for one in self.sentinels]
+        self.clients = [self.stack.enter_context(client) for client in asked]
+        wait_for(lambda: all(self.knows(client) for client in self.clients), "all sentinels know each other", 20)
+
+    def _sentinel(self, folder: Path) -> Running:
+        port = free_port()
+        file = folder / f"sentinel-{port}.conf"
+        lines = [f"port {port}", "bind 127.0.0.1", f"dir {folder}", "protected-mode no"]
+        for name, watched in self.watched.items():
+            lines += [
+                f"sentinel monitor {name} 127.0.0.1 {watched.servers[0].port} 2",
+                f"sentinel down-after-milliseconds {name} {DOWN_AFTER_MS}",
+                f"sentinel failover-timeout {name} 3000",
+            ]
+        file.write_text("\n".join(lines) + "\n")
+        return self.stack.enter_context(Running(["redis-server", str(file), "--sentinel"], port))
+
+    def knows(self, client: Any) -> bool:
+        """Has it heard of the other sentinels and of the replicas?"""
+        rows = [client.sentinel_master(name) for name in self.watched]
+        others = len(self.sentinels) - 1
+        return all(
+            row["num-other-sentinels"] == others and row["num-slaves"] == len(watched.servers) - 1
+            for watched, row in zip(self.watched.values(), rows, strict=True)
+        )
+
+    @property
+    def addresses(self) -> str:
+        """For a `servers` list."""
+        return ", ".join(f'"{one.address}"' for one in self.sentinels)
+
+    def master(self, name: str) -> Running:
+        """Where the sentinels say that it is."""
+        _, port = self.clients[0].sentinel_get_master_addr_by_name(name)
+        return next(one for one in self.watched[name].servers if one.port == port)
+
+    def fail_over(self, name: str) -> Running:
+        """A switch by order; the new master."""
+        before = self.master(name)
+        wait_for(lambda: self._ordered(name), "the sentinel accepts the order", 20)
+        wait_for(lambda: self.master(name) is not before, "the master is another one", 20)
+        return self.master(name)
+
+    def _ordered(self, name: str) -> bool:
+        try:
+            return bool(self.clients[0].sentinel_failover(name))
+        except redis.ResponseError:  # it is about to do so already, or does not know the replica well enough yet
+            return False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stack.close()
