@@ -175,9 +175,9 @@ def _ejection(pool: Pool, name: str) -> list[str]:
     lines = []
     if pool.values["auto_eject_hosts"]:
         lines += [
-            "auto_eject_hosts: true: kept by the route below: where a server fails, its keys go to where twemproxy would",
-            "have them without it, from the first failure on, and back as soon as it answers again. What was written",
-            "elsewhere meanwhile is then not seen, as with twemproxy: for caches only.",
+            "auto_eject_hosts: true: kept by the route below. Where a server fails, its keys go to where twemproxy",
+            "would have them without it, from the first failure on, and back as soon as it answers again. What was",
+            "written elsewhere meanwhile is then not seen, as with twemproxy: for caches only.",
         ]
     dropped = [key for key in ("server_retry_timeout", "server_failure_limit") if key in pool.written]
     if dropped:

@@ -64,7 +64,9 @@ def _build_level(values: Values, folder: str, path: Path, notes: Notes) -> Level
     storage = values["storage"] or ""
     servers, peers = _build_servers(values["servers"] or (), storage, folder, (*path, "servers"), notes)
     writers, others = _build_servers(values["writers"], storage, folder, (*path, "writers"), notes)
-    pools = tuple(_build_pool(pool, storage, folder, (*path, "pool", i), notes) for i, pool in enumerate(values.pop("pool")))
+    pools = tuple(
+        _build_pool(pool, storage, folder, (*path, "pool", i), notes) for i, pool in enumerate(values.pop("pool"))
+    )
     built = {
         "storage": storage,
         "pools": pools,

@@ -196,7 +196,10 @@ def rooms_can_be_served(config: Config, say: Say) -> None:
 def routes_lead_to_pools(config: Config, say: Say) -> None:
     """HP214"""
     for path, level in _levels(config):
-        for at, first, name in _repeats([((*path, "pool", i, "name"), pool.name) for i, pool in enumerate(level.pools)]):
+        names: list[tuple[Path, Hashable]] = [
+            ((*path, "pool", i, "name"), pool.name) for i, pool in enumerate(level.pools)
+        ]
+        for at, first, name in _repeats(names):
             say(at, f"'{name}' is already the name of {show_path(first[:-1])}")
         known = {MAIN, *(pool.name for pool in level.pools)}
         for i, pool in enumerate(level.pools):

@@ -43,11 +43,10 @@ class QuorumLane(RouteLane):
         self, raw: bytes | bytearray, klass: cython.Py_ssize_t, gather: Gather | None, position: cython.Py_ssize_t
     ) -> None:
         leg: QuorumLeg = QuorumLeg(raw, klass, gather, position, self)
-        index: cython.Py_ssize_t = 0
+        index: cython.Py_ssize_t
         lane: Lane
-        for lane in self.lanes:
+        for index, lane in enumerate(self.lanes):
             lane.submit(raw, klass, leg, index)
-            index += 1
 
 
 @cython.cclass

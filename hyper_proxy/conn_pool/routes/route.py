@@ -55,11 +55,7 @@ class RouteLane(Lane):
     @cython.ccall
     def is_full(self) -> cython.bint:
         """Has one of the children too much to take?"""
-        lane: Lane
-        for lane in self.lanes:
-            if lane.is_full():
-                return True
-        return False
+        return any([lane.is_full() for lane in self.lanes])
 
     def wait_for_room(self) -> BackendError | None:
         """Wait for the first that is full; who waits looks again at all."""
@@ -68,7 +64,8 @@ class RouteLane(Lane):
 
     def distrust(self, detail: str) -> BackendError:
         """Nobody knows any more which child has given the answer that did not fit: none is trusted."""
-        return [lane.distrust(detail) for lane in self.lanes][0]
+        errors = [lane.distrust(detail) for lane in self.lanes]
+        return errors[0]
 
 
 @cython.cclass

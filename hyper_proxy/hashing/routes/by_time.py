@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""migrate: keys go from one part to the other one by one, in the order of a hash, from a moment on and over some hours."""
+"""migrate: keys go from one part to the other one by one, in the order of a hash, over some hours from a moment on."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ LOOK_AGAIN = 64  # keys: so often the clock is read while the migration goes on
 class ByTime(Sum):
     """The parts are the old home and the new one.
 
-    A key has moved when its hash, as a share of all 2^64 values, is below the share of the time that has passed. The hash
-    has nothing to do with those by which keys are spread over servers.
+    A key has moved when its hash, as a share of all 2^64 values, is below the share of the time that has passed. The
+    hash has nothing to do with those by which keys are spread over servers.
     """
 
     def __init__(self, route: Route, parts: Sequence[Placement]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from hyper_proxy.storage.redis import encode
 from tests.front.routes.conftest import Routed
 from tests.kit.ports import accepts
 from tests.kit.servers import nutcracker
@@ -31,6 +32,10 @@ def _where(proxy: Routed) -> dict[str, int]:
     """Which server of those that are up has a key."""
     up = {index: proxy.to(server.port) for index, server in enumerate(proxy.pools["main"]) if accepts(server.port)}
     return {key: index for index, client in up.items() for key in KEYS if client.get(key) is not None}
+
+
+def _storing(kind: str, key: str) -> bytes:
+    return encode("SET", key, "x") if kind == "redis" else f"set {key} 0 0 1\r\nx\r\n".encode()
 
 
 def _clear(proxy: Routed) -> None:
@@ -59,9 +64,8 @@ def test_keys_are_where_twemproxy_has_them(routed: Callable[..., Routed], kind: 
 
         def all_stored() -> bool:
             """It fails once, and then knows."""
-            words = {"redis": "*3\r\n$3\r\nSET\r\n${size}\r\n{key}\r\n$1\r\nx\r\n", "memcache": "set {key} 0 0 1\r\nx\r\n"}
-            requests = [words[kind].replace("{size}", str(len(key))).replace("{key}", key).encode() for key in KEYS]
-            return all([theirs.ask(request).startswith((b"+OK", b"STORED")) for request in requests])
+            replies = [theirs.ask(_storing(kind, key)) for key in KEYS]
+            return all(reply.startswith((b"+OK", b"STORED")) for reply in replies)
 
         wait_for(all_stored, "twemproxy has ejected the server")
         assert _where(proxy) == ours

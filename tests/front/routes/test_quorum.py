@@ -66,6 +66,6 @@ def test_an_error_that_a_server_answers_is_a_failure(routed: Callable[..., Route
     client.set("key", "1")
     assert client.incr("key", 1) == 2
     proxy.to(proxy.pools["b"][0].port).set("key", "no number")
-    with pytest.raises(Exception, match="(?i)not an integer|non-numeric"):
+    with pytest.raises(Exception, match=r"(?i)not an integer|non-numeric"):
         client.incr("key", 1)
     assert proxy.kept("c", "key") == b"3"
