@@ -15,6 +15,7 @@ BLANK = 32  # a key that is sent as it is has no byte up to this one
 DEL = 127
 LONGEST_RELATIVE_S = 30 * 86_400  # a longer time is taken for a moment in seconds since 1970
 LAST_MOMENT = 2**31 - 1  # that fits into memcached's numbers: in January 2038
+CLOCK_S = 1  # memcached's clock may be so late: without it an item that is changed again and again would never end
 ROUND_S = 0.001  # so much of a second is no further second
 GONE = -1  # the time of an item that ends at once
 
@@ -48,7 +49,7 @@ def seconds(expires_at: float | None) -> int:
         return left
     if expires_at > LAST_MOMENT:
         raise ClientError("memcached can't keep a time of expiry after January 2038")
-    return math.ceil(expires_at)
+    return math.floor(expires_at) - CLOCK_S
 
 
 def reading(key: bytes, more: bytes = b"") -> bytes:
