@@ -71,7 +71,6 @@ def step(source: random.Random) -> Callable[[KeyValue], Any]:
         lambda kv: kv.append(key, b"+", create=False),
         lambda kv: kv.prepend(key, b"-"),
         lambda kv: kv.incr_signed(key, delta),
-        lambda kv: kv.incr_unsigned(key, 1 + delta % 7),
         lambda kv: [item and item.value for item in kv.expire_many(some, ends)],
         lambda kv: kv.persist(key),
         lambda kv: edited(kv, key, edits),
