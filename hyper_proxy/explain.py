@@ -117,7 +117,7 @@ def _described(key: Key, place: Place) -> str:
 
 def _where(shard: int | None, server: Server | None) -> str:
     if server is None:
-        return "any server"
+        return "any server" if shard is None else f"shard {shard}, found out"
     alias = f" ({server.name})" if server.name else ""
     return f"shard {shard}, {server.address}{alias}"
 

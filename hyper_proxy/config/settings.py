@@ -329,8 +329,8 @@ SETTINGS: tuple[Setting, ...] = (
             "the servers that take the writes, one for each of `servers`, by position, which then only read; empty: "
             "servers take both", only=SQL),
     Setting("level", "max_lag_s", Seconds(0, DAY_S), 0,
-            "how far one of `servers` may be behind its writer; while it is further, or its replication does not run, "
-            "reads go to the writer. 0: nobody asks", only=SQL),
+            "how far one of `servers`, or a replica, may be behind its writer or master; while it is further, or its "
+            "replication does not run, it is not read from. 0: no lag is too great", only=(*SQL, *_ON)),
     Setting("level", "database", _DATABASE, "",
             "the database of the connections; a table may be named with its own", only=SQL),
     Setting("level", "table", TableRule(), None,

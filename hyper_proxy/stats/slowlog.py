@@ -22,7 +22,7 @@ SAMPLED_PER_S = 10_000
 BOUND = ("at", "slot")
 
 # What the log says of servers is kept as well, so many lines, for who asks what happened before.
-OF_SERVERS = frozenset({"node.down", "node.up", "replica.late", "replica.back"})
+OF_SERVERS = frozenset({"node.down", "node.up", "replica.late", "replica.back", "topology.master", "topology.unknown"})
 LONGEST = 500
 
 

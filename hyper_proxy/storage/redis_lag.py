@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable
 from time import monotonic
 
-from hyper_proxy.common import parallel
+from hyper_proxy.common import log, parallel
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.conn_pool.asking import ask
 from hyper_proxy.conn_pool.node import Greeting
@@ -36,12 +36,19 @@ def _measure(group: Group, greeting: Greeting, max_lag_s: float) -> None:
     if offset is not None:
         group.offsets.append((at, offset))
     for replica in group.replicas:
-        replica.late = _late(replica, _info(replica, greeting), group.offsets, max_lag_s)
+        late = _late(replica, _info(replica, group.of_replica(greeting)), group.offsets, at, max_lag_s)
+        if bool(late) != bool(replica.late):
+            where = {"instance": replica.instance, "node": replica.label}
+            log.warning("replica.late", **where, why=late) if late else log.info("replica.back", **where)
+        replica.late = late
+        replica.is_looked_at = True
     group.turn_to(master, group.replicas)
 
 
-def _late(replica: Member, info: dict[str, str], offsets: deque[tuple[float, int]], max_lag_s: float) -> str:
-    """Why a replica must not be read from, "" when it may."""
+def _late(
+    replica: Member, info: dict[str, str], offsets: deque[tuple[float, int]], since: float, max_lag_s: float
+) -> str:
+    """Why a replica must not be read from, "" when it may. since: when this look began."""
     if not info:
         return "it does not answer"
     if info.get("role") != "slave":
@@ -50,12 +57,10 @@ def _late(replica: Member, info: dict[str, str], offsets: deque[tuple[float, int
         return "its link to the master is down"
     reached = _number(info.get("slave_repl_offset")) or 0
     replica.caught_up_at = max([replica.caught_up_at, *(at for at, offset in offsets if offset <= reached)])
-    now = monotonic()
-    caught_up = bool(offsets) and offsets[-1][1] <= reached and offsets[-1][0] == replica.caught_up_at
-    replica.behind_s = 0.0 if caught_up else round(now - replica.caught_up_at, 3) if replica.caught_up_at else 0.0
-    if max_lag_s and (replica.behind_s > max_lag_s or not replica.caught_up_at):
-        return f"it is {replica.behind_s:g} s behind"
-    return ""
+    if not replica.caught_up_at:
+        return "nobody knows yet how far it is behind" if max_lag_s else ""
+    replica.behind_s = 0.0 if replica.caught_up_at >= since else round(monotonic() - replica.caught_up_at, 3)
+    return f"it is {replica.behind_s:g} s behind" if max_lag_s and replica.behind_s > max_lag_s else ""
 
 
 def _info(member: Member, greeting: Greeting) -> dict[str, str]:

@@ -54,6 +54,7 @@ class Discovered(Pools):
         self.members: dict[str, Member] = {}
         self.before = dict(previous.members) if previous else {}
         self.closed = False
+        self.heir: Discovered | None = None
         self.tables: dict[tuple[Greeting, int], list[Lane]] = {}
         why = "there is no replica that may be read from"
         self.nobody = Nobody(instance, level, "(replica)", parser, greeting, why)
@@ -94,6 +95,8 @@ class Discovered(Pools):
 
     def member(self, server: Server, greeting: Greeting | None = None) -> Member:
         """The server at an address; made when first told of, or taken from the configuration before."""
+        if self.heir is not None:  # requests that began before a reload still go on
+            return self.heir.member(server, greeting)
         found = self.members.get(server.address)
         if found is None:
             before = self.before.pop(server.address, None)
@@ -103,6 +106,8 @@ class Discovered(Pools):
                 found = Member(self.instance, self.level, server, self.parser, greeting or self.greeting, before)
             self.members[server.address] = found
             self.show()
+            if self.closed:
+                found.close()
         found.touch()
         return found
 
@@ -150,7 +155,8 @@ class Discovered(Pools):
         """Close the servers that the successor does not have."""
         self.closed = True
         self._looks.kill(block=False)
-        kept = successor.members if isinstance(successor, Discovered) else {}
+        self.heir = successor if isinstance(successor, Discovered) else None
+        kept = self.heir.members if self.heir is not None else {}
         for address, member in self.members.items():
             heir = kept.get(address)
             if heir is not member:
@@ -190,13 +196,16 @@ class Discovered(Pools):
         if leg.asked.node is not group.master and group.reads == "prefer_replica" and leg.tries <= FREE_TRIES:
             leg.ask(leg.route.lanes[0], b"")  # a read, which may be done twice
             return True
+        if leg.asked.node is not group.master and group.reads == "replica" and leg.tries <= FREE_TRIES:
+            leg.again()
+            return True
         return (error.kind == "unknown" or not self.known) and not error.sent and self.later(leg)
 
     def later(self, leg: FollowLeg) -> bool:
         """Send it again in a moment. False when it has waited for long enough."""
         at = monotonic()
         leg.began = leg.began or at
-        if at - leg.began > PATIENCE_S or self.closed:
+        if at - leg.began > PATIENCE_S:
             return False
         leg.tries += 1
         pause = PAUSES_S[min(leg.tries, len(PAUSES_S)) - 1]

@@ -71,7 +71,8 @@ class Group:
     def turn_to(self, master: Member, replicas: Sequence[Member]) -> None:
         """These servers are asked from now on."""
         self.replicas = list(replicas)
-        readers = [one for one in replicas if not one.late] if self.reads != "master" else []
+        master.lead()
+        readers = [one for one in replicas if one.is_looked_at and not one.late] if self.reads != "master" else []
         if master is self.master and readers == self.readers:
             return
         self.master, self.readers = master, readers

@@ -13,7 +13,8 @@ from hyper_proxy.conn_pool.replies import ReplyParser
 
 class Member(Node):
     """seen_at: when the topology last told of it. late: why it is not read from as a replica; "" when it is.
-    caught_up_at: when it last was known to have all that its master had.
+    is_looked_at: is it known how it is, as a replica? caught_up_at: when it last was known to have all that its master
+    had. behind_s: how long ago that is. made_for: what must be equal for it to be kept at a reload.
     """
 
     def __init__(
@@ -24,12 +25,19 @@ class Member(Node):
         self.made_for: Identity = identity(level, server)
         self.seen_at = 0.0
         self.late = ""
+        self.is_looked_at = False
         self.caught_up_at = 0.0
         self.behind_s = 0.0
 
     def touch(self) -> None:
         """It was told of now."""
         self.seen_at = monotonic()
+
+    def lead(self) -> None:
+        """It is a master, so nothing is known of it as a replica."""
+        self.late = ""
+        self.is_looked_at = False
+        self.caught_up_at = self.behind_s = 0.0
 
     @property
     def is_late(self) -> bool:

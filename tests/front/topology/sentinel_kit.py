@@ -45,7 +45,10 @@ class Watched:
 class Sentinels:
     """Some sentinels, of which two must agree."""
 
-    def __init__(self, folder: Path, names: tuple[str, ...], replicas: int = 1, sentinels: int = 3) -> None:
+    def __init__(
+        self, folder: Path, names: tuple[str, ...], replicas: int, down_after_ms: int, sentinels: int = 3
+    ) -> None:
+        self.down_after_ms = down_after_ms
         self.stack = ExitStack()
         self.watched = {name: Watched(self.stack, folder, name, replicas) for name in names}
         self.sentinels = [self._sentinel(folder) for _ in range(sentinels)]
@@ -60,7 +63,7 @@ class Sentinels:
         for name, watched in self.watched.items():
             lines += [
                 f"sentinel monitor {name} 127.0.0.1 {watched.servers[0].port} 2",
-                f"sentinel down-after-milliseconds {name} {DOWN_AFTER_MS}",
+                f"sentinel down-after-milliseconds {name} {self.down_after_ms}",
                 f"sentinel failover-timeout {name} 3000",
             ]
         file.write_text("\n".join(lines) + "\n")

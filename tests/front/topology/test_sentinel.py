@@ -3,52 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from pathlib import Path
+from collections.abc import Callable
 from threading import Event
 from typing import Any
 
-import pytest
 import redis
 
-from tests.front.topology.cluster_kit import config
-from tests.front.topology.sentinel_kit import Sentinels
+from tests.front.topology.conftest import Watched
 from tests.front.topology.writers import Writer
-from tests.kit.fleet import Fleet
-from tests.kit.ports import free_port
 from tests.kit.wait import wait_for
 
 KEYS = [f"key:{number}" for number in range(100)]
-
-
-class Proxied:
-    """Masters of these names behind a fleet."""
-
-    def __init__(self, stack: ExitStack, folder: Path, names: tuple[str, ...], more: str, replicas: int) -> None:
-        self.stack = stack
-        self.sentinels = stack.enter_context(Sentinels(folder, names, replicas))
-        self.port = free_port()
-        self.names = names
-        lines = f"  masters = [{', '.join(repr(name) for name in names)}]\n{more}"
-        self.config = config(self.sentinels.addresses, self.port, lines, "sentinel")
-        self.fleet = stack.enter_context(Fleet(self.config, folder))
-
-    def client(self) -> Any:
-        """A client of the proxy."""
-        return self.stack.enter_context(redis.Redis(port=self.port))
-
-    def nodes(self) -> dict[str, Any]:
-        """The servers as /stats shows them."""
-        shown: dict[str, Any] = self.fleet.stats()["instances"]["shop"]["nodes"]
-        return shown
-
-
-@pytest.fixture
-def watched(tmp_path: Path) -> Iterator[Callable[..., Proxied]]:
-    """`watched(names, more)`: these masters under three sentinels, behind a fleet; `more` are lines of the level."""
-    with ExitStack() as stack:
-        yield lambda names=("alpha",), more="", replicas=1: Proxied(stack, tmp_path, names, more, replicas)
 
 
 def works(client: Any, key: str) -> bool:
@@ -61,7 +26,7 @@ def works(client: Any, key: str) -> bool:
     return True
 
 
-def test_keys_are_spread_over_the_masters_by_their_names(watched: Callable[..., Proxied]) -> None:
+def test_keys_are_spread_over_the_masters_by_their_names(watched: Callable[..., Watched]) -> None:
     proxy = watched(("alpha", "beta"))
     client = proxy.client()
     for key in KEYS:
@@ -81,7 +46,7 @@ def test_keys_are_spread_over_the_masters_by_their_names(watched: Callable[..., 
     assert {key: [master.exists(key) for master in masters] for key in KEYS} == homes
 
 
-def test_a_lost_master_is_replaced_by_the_one_that_sentinels_choose(watched: Callable[..., Proxied]) -> None:
+def test_a_lost_master_is_replaced_by_the_one_that_sentinels_choose(watched: Callable[..., Watched]) -> None:
     proxy = watched()
     client = proxy.client()
     for key in KEYS:
@@ -98,7 +63,7 @@ def test_a_lost_master_is_replaced_by_the_one_that_sentinels_choose(watched: Cal
     assert new.get("more") == b"1"
 
 
-def test_writes_that_a_demoted_master_refuses_go_to_the_new_one(watched: Callable[..., Proxied]) -> None:
+def test_writes_that_a_demoted_master_refuses_go_to_the_new_one(watched: Callable[..., Watched]) -> None:
     """What it took before it knew of its end is lost, as for every client of sentinels; afterwards nothing is."""
     proxy = watched()
     stop = Event()
@@ -120,7 +85,7 @@ def test_writes_that_a_demoted_master_refuses_go_to_the_new_one(watched: Callabl
     assert new.get("n:0") == proxy.client().get("n:0")
 
 
-def test_it_starts_while_a_sentinel_is_down_and_outlives_a_reload(watched: Callable[..., Proxied]) -> None:
+def test_it_starts_while_a_sentinel_is_down_and_outlives_a_reload(watched: Callable[..., Watched]) -> None:
     proxy = watched()
     client = proxy.client()
     assert client.set("key", "key")
