@@ -13,11 +13,13 @@ from hyper_proxy.front import Snapshot
 from hyper_proxy.hashing.lushan import db_rule
 from hyper_proxy.hashing.placement import Placement
 from hyper_proxy.hashing.routes.build import build_level
+from hyper_proxy.protocol.redis.moving import request_keys
 from hyper_proxy.storage.cache import Cache
 from hyper_proxy.storage.keyvalue import KeyValue
 from hyper_proxy.storage.local import Local
 from hyper_proxy.storage.lushan_cache import LushanCache
 from hyper_proxy.storage.memcache_cache import MemcacheCache
+from hyper_proxy.storage.redis import RedisStorage
 from hyper_proxy.storage.redis_cache import RedisCache
 from hyper_proxy.storage.sharded import Sharded
 from hyper_proxy.storage.table import FORWARDING, KEY_SPACES
@@ -89,6 +91,8 @@ def _storage(instance: Instance, level: Level, previous: Any) -> Any:
     storage = kinds[level.storage](instance.name, level, previous)
     if isinstance(storage, Sharded):
         storage.placement = _placement(level)
+    if isinstance(storage, RedisStorage):
+        storage.understand(request_keys)
     return storage
 
 

@@ -89,6 +89,11 @@ ROUTES: dict[str, RouteRow] = {
         "keys go from `of` to this one, one by one, in `hours` from `begins` on; nothing is copied",
         options={"begins": (Moment(), REQUIRED), "hours": (Seconds(0.001, 10_000), REQUIRED)},
     ),
+    "move": RouteRow(
+        Shape.PAIR, Join.PRODUCT,
+        "keys move from `of` to this one from `begins` on, each before it is used; from `back` on they return",
+        options={"begins": (Moment(), REQUIRED), "back": (Moment(), 0.0)},
+    ),
 }  # fmt: skip
 
 
@@ -201,8 +206,11 @@ def _spots(route: Route, levels: Mapping[str, Level]) -> Iterator[Spot]:
             yield from _spots(child, levels)
     else:
         for combined in product(*(list(_spots(child, levels)) for child in route.children)):
-            others = ", ".join(_said(spot) for spot in combined)
-            yield Spot(combined[0].server, f"{route.kind} of {others}")
+            names = [_said(spot) for spot in combined]
+            said = f"{route.kind} of {', '.join(names)}"
+            if route.kind == "move":
+                said = f"moves from {names[0]} to {names[1]}" if len(set(names)) > 1 else f"stays at {names[0]}"
+            yield Spot(combined[0].server, said)
 
 
 def _spot(level: Level, at: int) -> Spot:

@@ -13,6 +13,7 @@ from hyper_proxy.config.ask import catalogue
 from hyper_proxy.config.build import BLANK_LISTEN, BLANK_SERVER
 from hyper_proxy.config.key_space_rules import key_space_faults
 from hyper_proxy.config.model import MAIN, Config, Level, Listen, Server
+from hyper_proxy.config.move_rules import keys_can_move, shares_server
 from hyper_proxy.config.notes import Notes, Path, show_path, suggest
 from hyper_proxy.config.policy_rules import policy_faults
 from hyper_proxy.config.room_rules import room_faults
@@ -151,7 +152,7 @@ def levels_fit(config: Config, say: Say) -> None:
             (at, server.label)
             for j, level in enumerate(instance.levels)
             for at, server in _servers(level, (*path, "level", j))
-            if at[-2] == "servers"
+            if at[-2] == "servers" and not ("pool" in at and shares_server(level, server.label, server.address))
         ]
         for at, first, label in _repeats(labels):
             if at[:-1] != first[:-1]:
@@ -367,8 +368,7 @@ def allowances_have_effect(config: Config, say: Say) -> None:
 def admin_is_private(config: Config, say: Say) -> None:
     """HP403"""
     if not config.admin.path and not _is_loopback(config.admin.host):
-        text = "is reachable from other machines, and asks no password of who reads"
-        say(("admin", "listen"), f"{config.admin.address} {text}")
+        say(("admin", "listen"), f"{config.admin.address} is open to other machines, and asks no password of who reads")
 
 
 def items_are_whole(config: Config, say: Say) -> None:
@@ -430,6 +430,7 @@ RULES: dict[str, Callable[[Config, Say], None]] = {
     "HP223": lag_is_behind_writers,
     "HP224": topologies_fit,
     "HP225": rooms_can_be_served,
+    "HP226": keys_can_move,
     "HP301": pauses_grow,
     "HP302": keys_fit_the_protocol,
     "HP303": reading_may_outlast_connecting,

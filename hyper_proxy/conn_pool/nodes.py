@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from hyper_proxy.config.model import Backoff, Level, Server, Timeout
 from hyper_proxy.conn_pool.node import Greeting, Node
@@ -13,16 +14,26 @@ Identity = tuple[Server, Timeout, Backoff, str, str, int, int]
 
 def identity(level: Level, server: Server) -> Identity:
     """What must be equal for a node to be the same one."""
-    return (server, level.timeout, level.backoff, level.username, level.password, level.db, level.max_pending_bytes)
+    own = (level.timeout, level.backoff, level.username, level.password, level.db, level.max_pending_bytes)
+    return (replace(server, weight=1), *own)
 
 
 class Nodes:
-    """A sequence of nodes in the order of the level's servers: the index is the shard."""
+    """A sequence of nodes in the order of the level's servers: the index is the shard.
+
+    shared: nodes of other pools of the level; a server that stands in two of them is one node.
+    """
 
     def __init__(
-        self, instance: str, level: Level, parser: type[ReplyParser], greeting: Greeting, previous: Nodes | None
+        self,
+        instance: str,
+        level: Level,
+        parser: type[ReplyParser],
+        greeting: Greeting,
+        previous: Nodes | None,
+        shared: Mapping[Identity, Node] | None = None,
     ) -> None:
-        kept = previous.by_identity if previous else {}
+        kept = {**(previous.by_identity if previous else {}), **(shared or {})}
         before = {node.label: node for node in previous} if previous else {}
         self.by_identity: dict[Identity, Node] = {}
         self._all: list[Node] = []
@@ -42,10 +53,10 @@ class Nodes:
     def __getitem__(self, shard: int) -> Node:
         return self._all[shard]
 
-    def close(self, successor: Nodes | None) -> None:
+    def close(self, successor: Iterable[Node] | None) -> None:
         """Close the nodes that the successor does not have."""
-        kept = successor.by_identity if successor else {}
-        heirs = {node.label: node for node in successor} if successor else {}
-        for key, node in self.by_identity.items():
-            if key not in kept:
+        kept = set(successor or ())
+        heirs = {node.label: node for node in kept}
+        for node in self.by_identity.values():
+            if node not in kept:
                 node.close(heirs[node.label].out if node.label in heirs else "")

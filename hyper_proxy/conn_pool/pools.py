@@ -7,6 +7,7 @@ from itertools import product
 
 from hyper_proxy.config.addresses import ROOMS
 from hyper_proxy.config.model import MAIN, Level, Route
+from hyper_proxy.conn_pool.moving.schedule import Schedule
 from hyper_proxy.conn_pool.node import Greeting, Node
 from hyper_proxy.conn_pool.nodes import Nodes
 from hyper_proxy.conn_pool.replies import ReplyParser
@@ -18,12 +19,16 @@ from hyper_proxy.conn_pool.target import Target
 
 
 class Pools:
-    """A sequence of all nodes. `speech` is what routes must understand of their words; `previous`: those of the configuration before; unchanged ones keep their connections.
+    """A sequence of all nodes. `speech` is what routes must understand of their words; `previous`: those of the
+    configuration before; unchanged ones keep their connections.
 
     targets  by shard of the level's placement (hyper_proxy/hashing/routes/build.py)
     homes    what has every key, all together: where to count and walk them
     every    all servers, or the pairs that they are: where to send what is for each of them
+    schedule when keys move from pool to pool, where they do
     """
+
+    schedule: Schedule | None = None
 
     def __init__(
         self,
@@ -36,10 +41,12 @@ class Pools:
     ) -> None:
         self.speech = speech
         before: dict[str, Nodes] = previous.by_name if previous else {}
+        shared = {key: node for nodes in before.values() for key, node in nodes.by_identity.items()}
         self.by_name: dict[str, Nodes] = {}
         self.rooms: dict[str, Rooms] = {}
         for name, one in level.pool_levels().items():
-            first = self.by_name[name] = Nodes(instance, one, parser, greeting, before.get(name))
+            first = self.by_name[name] = Nodes(instance, one, parser, greeting, before.get(name), shared)
+            shared.update(first.by_identity)
             if one.peers:
                 peers = name + ROOMS
                 second = Nodes(instance, second_room(one), parser, greeting, before.get(peers))
@@ -48,8 +55,8 @@ class Pools:
         route = level.route or Route("pool", pool=MAIN)
         self.targets: list[Target] = self._targets(route)
         self.homes = self._homes(route)
-        self.every = [target for name in level.pool_levels() for target in self._pool(name)]
-        self.all = [node for nodes in self.by_name.values() for node in nodes]
+        self.every = list(dict.fromkeys(target for name in level.pool_levels() for target in self._pool(name)))
+        self.all = list(dict.fromkeys(node for nodes in self.by_name.values() for node in nodes))
 
     def _targets(self, route: Route) -> list[Target]:
         """In the order of config/routes.py `spots`."""
@@ -72,6 +79,10 @@ class Pools:
         served = [route.children[home_of(route)]] if route.kind in PRODUCTS else route.children
         return list(dict.fromkeys(node for child in served for node in self._homes(child)))
 
+    def receivers(self, name: bytes, read: bool) -> list[Target]:
+        """Who gets a command that is for all servers. Raises ClientError when it can't be served."""
+        return self.homes if read else self.every
+
     def __iter__(self) -> Iterator[Node]:
         return iter(self.all)
 
@@ -82,5 +93,5 @@ class Pools:
         """Close the nodes that the successor does not have."""
         for rooms in self.rooms.values():
             rooms.stop()
-        for name, nodes in self.by_name.items():
-            nodes.close(successor.by_name.get(name) if successor else None)
+        for nodes in self.by_name.values():
+            nodes.close(successor)

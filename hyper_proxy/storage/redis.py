@@ -5,13 +5,20 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from weakref import WeakSet
 
+from hyper_proxy.common.errors import BackendError, ClientError
 from hyper_proxy.config.model import Level
 from hyper_proxy.conn_pool.lane import Lane
+from hyper_proxy.conn_pool.moving.lane import OwnMoveLane
+from hyper_proxy.conn_pool.moving.pools import MovingPools
+from hyper_proxy.conn_pool.moving.schedule import is_move
+from hyper_proxy.conn_pool.moving.way import MoveTarget
 from hyper_proxy.conn_pool.node import Greeting, Node
 from hyper_proxy.conn_pool.pools import Pools
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.conn_pool.target import Target
+from hyper_proxy.storage.redis_mover import RedisMover
 from hyper_proxy.storage.redis_speech import RedisSpeech
 from hyper_proxy.storage.redis_words import encode as encode
 from hyper_proxy.storage.redis_words import join_words as join_words
@@ -68,6 +75,7 @@ class RedisStorage:
     """The servers of one level. A front that speaks redis forwards to it as it is."""
 
     forwards = True
+    mover: RedisMover | None = None  # where keys move
     follows = False  # may an answer say that a key is elsewhere?
 
     def __init__(self, instance: str, level: Level, previous: RedisStorage | None = None) -> None:
@@ -77,10 +85,23 @@ class RedisStorage:
         self._lanes: dict[tuple[int, int, int], list[Lane]] = {}
         self._idle: dict[tuple[Node, Greeting], list[Lane]] = {}
         self.released = False
+        self.halted = False
+        # Those whose clients may still be in the middle of something.
+        self.elders: WeakSet[RedisStorage] = WeakSet([*previous.elders, previous] if previous else ())
+        if isinstance(self.nodes, MovingPools):
+            self.nodes.elders = self.elders
 
     def pools(self, instance: str, level: Level, kept: Pools | None) -> Pools:
         """The servers; `kept` are those of the configuration before."""
+        if is_move(level.route):
+            self.mover = RedisMover(level)
+            return MovingPools(instance, level, RespParser, self.greeting(0, 2), kept, RedisSpeech(), self.mover)
         return Pools(instance, level, RespParser, self.greeting(0, 2), kept, RedisSpeech())
+
+    def understand(self, keys_of: Callable[[bytes], list[bytes]]) -> None:
+        """How the keys of a request are found, which only matters where they move."""
+        if self.mover is not None:
+            self.mover.keys_of = keys_of
 
     def greeting(self, db: int, resp: int) -> RedisGreeting:
         """The greeting for a client's database `db` and RESP version."""
@@ -101,7 +122,7 @@ class RedisStorage:
 
     def receivers(self, name: bytes, read: bool) -> list[Target]:
         """Who gets a command that is for all servers. Raises ClientError when it can't be served."""
-        return self.nodes.homes if read else self.nodes.every
+        return self.nodes.receivers(name, read)
 
     def admit(self, name: bytes) -> None:
         """Raises ClientError when these servers can't serve a command that any single one could."""
@@ -116,10 +137,20 @@ class RedisStorage:
 
     def borrow(self, shard: int, db: int, resp: int, patient: bool = False) -> Lane:
         """A lane for one client alone: an idle one, or a new one."""
-        return self.borrow_of(self.nodes.targets[shard].home, db, resp, patient)
+        if self.level.all_peers and self.level.rooms.writes == "mirror":
+            text = "transactions and commands that wait are not served where writes go to two rooms"
+            raise ClientError(text)
+        target = self.nodes.targets[shard]
+        if not isinstance(target, MoveTarget):
+            return self.borrow_of(target.home, db, resp, patient)
+        target.wait()
+        return target.own(self.borrow_of(target.home, db, resp, patient), self.greeting(db, resp))
 
     def borrow_of(self, node: Node, db: int, resp: int, patient: bool = False) -> Lane:
         """The same to this server."""
+        if self.halted:
+            detail = "its keys move to another server now: begin anew"
+            raise BackendError(node.instance, node.where, "moving", detail)
         greeting = self.greeting(db, resp)
         idle = self._idle.get((node, greeting), [])
         while idle:
@@ -133,11 +164,17 @@ class RedisStorage:
 
     def give_back(self, lane: Lane) -> None:
         """A borrowed lane that the server holds no more state for."""
+        if isinstance(lane, OwnMoveLane):
+            lane = lane.inner
         idle = self._idle.setdefault((lane.node, lane.greeting), [])
         if lane.dead is None and not lane.leaving and len(idle) < MAX_IDLE and not self.released:
             idle.append(lane)
         else:
             lane.abandon()
+
+    def halt(self) -> None:
+        """Keys are elsewhere from now on: who began under this configuration gets no more lanes of their own."""
+        self.halted = True
 
     def release(self, successor: RedisStorage | None) -> None:
         """Let go of the nodes that the successor has not taken over."""

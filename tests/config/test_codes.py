@@ -36,6 +36,9 @@ ROUTE = 'route = { prefix = { "a" = "main", "" = "spare" } }'
 POOL = '[[instance.level.pool]]\nname = "spare"\nservers = ["10.0.0.3:6379 c"]\n'
 POOLED = change(PLAIN, 'storage = "redis"', f'storage = "redis"\n{ROUTE}') + POOL
 
+BEGINS = 'begins = 2030-01-31T02:00:00Z }'
+MOVING = change(POOLED, ROUTE, f'route = {{ move = "spare", of = "main", {BEGINS}')
+
 ROOMED = change(PLAIN, SERVERS, f'{SERVERS}, "----", "10.1.0.1:6379:1 a", "10.1.0.2:6379:1 b"')
 ROOMED += '[instance.level.rooms]\nwrites = "single"\n'
 
@@ -70,6 +73,8 @@ CASES = (
     Case("HP224", PLAIN, 'storage = "redis"', 'storage = "redis"\nmasters = ["m"]', 'storage = "redis"', "masters ="),
     Case("HP223", FULL, 'writers = ["10.0.0.8:3306 w"]', "max_lag_s = 2", 'writers = ["10.0.0.8:3306"]\nmax_lag_s = 2'),
     Case("HP225", ROOMED, 'writes = "single"', 'writes = "mirror"', "hold_s = 1"),
+    Case("HP226", MOVING, BEGINS, BEGINS.replace("}", ", back = 2030-01-31T02:00:59Z }"),
+         BEGINS.replace("}", ", back = 2030-01-31T02:01:00Z }")),
     Case("HP301", FULL, "backoff.max_ms = 1000", "backoff.max_ms = 9", "backoff.max_ms = 10"),
     Case("HP302", FULL, 'name = "page"', 'limits.max_key_bytes = 251\nname = "page"',
          'limits.max_key_bytes = 250\nname = "page"', "= 251"),

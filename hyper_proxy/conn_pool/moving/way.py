@@ -1,0 +1,116 @@
+"""The way of the keys of one shard: from their old home to their new one, or back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import gevent
+from gevent import get_hub
+
+from hyper_proxy.common.errors import BackendError
+from hyper_proxy.conn_pool.moving.lane import MoveLane, OwnMoveLane
+from hyper_proxy.conn_pool.moving.mover import Mover, Outcome
+from hyper_proxy.conn_pool.moving.schedule import NEW, OLD, Schedule, homes_at
+from hyper_proxy.conn_pool.node import Node, Pause
+from hyper_proxy.conn_pool.routes.route import Setting
+
+if TYPE_CHECKING:
+    from hyper_proxy.conn_pool.lane import Lane
+    from hyper_proxy.conn_pool.node import Greeting
+
+SHOWN_BYTES = 200  # of a server's refusal
+
+
+class Way:
+    """nodes: the old home and the new one. Where one can't reach the other, it is not asked to for a while."""
+
+    def __init__(self, setting: Setting, nodes: tuple[Node, Node], schedule: Schedule, mover: Mover) -> None:
+        self.setting = setting
+        self.nodes = nodes
+        self.schedule = schedule
+        self.mover = mover
+        self.pause = Pause(nodes[OLD].backoff)
+        self.held: dict[Callable[[], None], None] = {}
+        self.timer: Any = None
+
+    def wake_after_hold(self, call: Callable[[], None]) -> None:
+        """Call it when the hold is over."""
+        self.held[call] = None
+        if self.timer is None:
+            self.timer = get_hub().loop.timer(self.schedule.hold_left() + 0.001)
+            self.timer.start(self._wake)
+
+    def _wake(self) -> None:
+        self.timer.close()
+        self.timer = None
+        held, self.held = self.held, {}
+        for call in held:
+            call()
+
+    def refusal(self) -> BackendError | None:
+        """Why nothing is handed over just now."""
+        if self.pause.until <= monotonic():
+            return None
+        return self.nodes[OLD].error("backoff", f"{self.pause.reason}; not tried again yet")
+
+    def works(self) -> None:
+        """Keys were handed over, or there were none."""
+        if self.pause.failures:
+            self.pause = Pause(self.nodes[OLD].backoff)
+
+    def fault(self, source: int, home: int, outcome: Outcome, reply: bytes) -> BackendError:
+        """For requests whose keys the old home could not hand over."""
+        said = reply[1:SHOWN_BYTES].decode(errors="replace").strip()
+        detail = f"the request was not sent: its keys could not be moved from here to {self.nodes[home].where}: {said}"
+        if outcome is Outcome.UNREACHABLE:
+            self.pause.lengthen(detail)
+        return self.nodes[source].error("moving", detail)
+
+    def silent(self, source: int, home: int, error: BackendError) -> BackendError:
+        """For those whose keys could not be asked for. They were not sent, whatever became of the question."""
+        node = self.nodes[source]
+        why = str(error).partition("': ")[2].partition("': ")[2] or str(error)
+        detail = f"the request was not sent: its keys must first be moved from here to {self.nodes[home].where}: {why}"
+        return BackendError(node.instance, node.where, error.kind, detail)
+
+
+class MoveTarget:
+    """In the place of a node: what stands at a shard whose keys move."""
+
+    def __init__(self, way: Way) -> None:
+        self.way = way
+        self.made: dict[tuple[Greeting, int], MoveLane] = {}
+
+    @property
+    def home(self) -> Node:
+        """Where the keys are served; in a hold, where they will be."""
+        stage = self.way.schedule.ahead()
+        return self.way.nodes[homes_at(stage)[1] if stage else OLD]
+
+    def open_lane(self) -> MoveLane | None:
+        """One whose home is connected."""
+        open = self.home.open_lane()
+        return self.lane(open.greeting) if open else None
+
+    def lane(self, greeting: Greeting, index: int = 0) -> MoveLane:
+        """The lane for this greeting."""
+        lane = self.made.get((greeting, index))
+        if lane is None:
+            lanes = [node.lane(greeting, index) for node in self.way.nodes]
+            lane = self.made[greeting, index] = MoveLane(lanes, self.way, greeting)
+        return lane
+
+    def wait(self) -> None:
+        """Until no hold is on."""
+        while left := self.way.schedule.hold_left():
+            gevent.sleep(left + 0.001)
+
+    def own(self, lane: Lane, greeting: Greeting) -> Lane:
+        """What one client alone talks over, on this lane of its own to the home: the keys are moved first."""
+        if self.way.schedule.ahead() == 0:
+            return lane
+        lanes = [node.lane(greeting) for node in self.way.nodes]
+        lanes[NEW if lane.node is self.way.nodes[NEW] else OLD] = lane
+        return OwnMoveLane(lanes, self.way, greeting, lane)

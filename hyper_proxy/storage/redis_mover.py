@@ -1,0 +1,47 @@
+"""How a redis server is made to hand keys over: MIGRATE (https://redis.io/docs/latest/commands/migrate/).
+
+It serializes the keys, restores them at the other server with what is left of their time, and deletes them when that
+has said OK; nobody else is served meanwhile, so for others it is one step. What fails half way leaves a key at both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hyper_proxy.config.model import Level, Server
+from hyper_proxy.conn_pool.moving.mover import Outcome
+from hyper_proxy.storage.redis_words import encode
+
+MOVED = (b"+OK", b"+NOKEY")
+SHARE = 0.5  # of the read deadline: the server that is asked must answer in time itself
+
+
+def no_keys(request: bytes) -> list[bytes]:
+    """Before `keys_of` is set nothing is served."""
+    raise RuntimeError("nobody has said how the keys of a request are found")
+
+
+class RedisMover:
+    """timeout_ms: for how long nothing may come from the other server. keys_of: set by who knows the commands."""
+
+    def __init__(self, level: Level, timeout_ms: int = 0) -> None:
+        self.level = level
+        self.timeout_ms = timeout_ms or max(1, round(level.timeout.read_ms * SHARE))
+        self.keys_of: Callable[[bytes], list[bytes]] = no_keys
+
+    def hand_over(self, to: Server, greeting: object, keys: Sequence[bytes], replace: bool) -> bytes:
+        """MIGRATE; `greeting` has the number of the database."""
+        level = self.level
+        db: int = greeting.db  # type: ignore[attr-defined]
+        words: list[str | bytes] = ["REPLACE"] if replace else []
+        if level.password:
+            words += ["AUTH2", level.username, level.password] if level.username else ["AUTH", level.password]
+        return encode("MIGRATE", to.host, to.port, "", db, self.timeout_ms, *words, "KEYS", *keys)
+
+    def outcome(self, reply: bytes) -> Outcome:
+        """+OK, +NOKEY, or an error: its own, or one of the other server in its words."""
+        if reply.startswith(MOVED):
+            return Outcome.DONE
+        if reply.startswith(b"-IOERR"):
+            return Outcome.UNREACHABLE
+        return Outcome.OCCUPIED if b"BUSYKEY" in reply else Outcome.FAILED
