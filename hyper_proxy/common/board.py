@@ -18,7 +18,10 @@ from hashlib import blake2b
 PLACES = 4096
 WORDS = 8
 _WORD_BYTES = 8
+_ROW_LOCKS = 3 * PLACES
 _BYTES = PLACES * WORDS * _WORD_BYTES
+ROWS = 128  # of counters, one for a process that counts what it has under way
+CELLS = 4096  # in a row
 NAME = 0  # the word that says whose place it is
 
 
@@ -29,6 +32,7 @@ class Place:
         self.board = board
         self.index = index
         self.words = board.words[index * WORDS : (index + 1) * WORDS]
+        self.bytes = self.words.cast("B")
         self.held = False
 
     @contextmanager
@@ -94,17 +98,69 @@ class Board:
         fcntl.lockf(self.fd, fcntl.LOCK_UN, 1, byte)
 
 
+class Rows:
+    """Rows of cells in shared memory, of which each process that asks has one of each kind and alone writes there.
+
+    counts  what a process has under way, by cell; begun: how much it has begun so far; flags: what it holds
+    """
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self._last = board.place("rows").words  # word 1: how many were ever taken
+        self._counts, self._begun, self._flags = _rows(), _rows(), _rows()
+        self.mine = -1
+
+    def take(self) -> bool:
+        """Have a row, all zero at first, until this process ends; False when there is none left."""
+        if self.mine < 0:
+            self.mine = next((row for row in range(ROWS) if self._board.take(_ROW_LOCKS + row)), -1)
+            if self.mine < 0:
+                return False
+            for cell in range(CELLS):
+                self._counts[self.mine][cell] = self._flags[self.mine][cell] = 0
+            self._last[1] = max(self._last[1], self.mine + 1)
+        return True
+
+    def own(self) -> tuple[memoryview, memoryview, memoryview]:
+        """This process' counts, begun and flags."""
+        return self._counts[self.mine], self._begun[self.mine], self._flags[self.mine]
+
+    def of_others(self) -> Iterator[tuple[memoryview, memoryview]]:
+        """Counts and begun of the other processes that have a row, or had."""
+        for row in range(self._last[1]):
+            if row != self.mine:
+                yield self._counts[row], self._begun[row]
+
+    def flags(self) -> list[memoryview]:
+        """Those of all processes."""
+        return self._flags[: self._last[1]]
+
+
+def _rows() -> list[memoryview]:
+    memory = memoryview(mmap.mmap(-1, ROWS * CELLS * 2)).cast("H")  # what nobody has had costs nothing
+    return [memory[row * CELLS : (row + 1) * CELLS] for row in range(ROWS)]
+
+
 class Boards:
     """Those of this process: one in memory for all that need not outlive the fleet, and one for each folder."""
 
     def __init__(self) -> None:
         self._shared: Board | None = None
         self._in_folders: dict[str, Board] = {}
+        self._rows: Rows | None = None
 
     def share(self) -> None:
-        """The board in memory is from now on that of all processes that will be forked from this one."""
+        """What is in memory is from now on that of all processes that will be forked from this one."""
         if self._shared is None:
             self._shared = Board(os.memfd_create("board"))
+            self._rows = Rows(self._shared)
+
+    @property
+    def rows(self) -> Rows:
+        """Those in memory."""
+        self.share()
+        assert self._rows is not None
+        return self._rows
 
     def of(self, folder: str) -> Board:
         """The board in this folder, which is made when it is not there; "" is the one in memory. Raises OSError."""

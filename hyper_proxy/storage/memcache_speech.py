@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from hyper_proxy.conn_pool.routes.speech import Speech
+from hyper_proxy.conn_pool.routes.speech import EVERYTHING, Speech
 from hyper_proxy.storage.memcache_replies import ERRORS
 
 LISTS = (b"get", b"gets")
+META = (b"ms", b"md", b"ma", b"mg")
+UNKEYED = (b"cache_memlimit", b"verbosity", b"version", b"slabs", b"lru", b"stats", b"mn")
+"""Of what a proxy sends to servers, what names no key and changes none."""
 RELATIVE_S = 30 * 86400
 """A longer time of living is taken for a moment, in unix seconds."""
 _ITEM = re.compile(rb"VA (\d+)(?: f(\d+)| t(-?\d+))+\r\n")
@@ -40,14 +43,40 @@ class MemcacheSpeech(Speech):
     def take_out(self, key: bytes) -> Sequence[bytes]:
         return (b"mg %b f t v\r\n" % key,)
 
-    def put_in(self, key: bytes, replies: Sequence[bytes]) -> bytes | None:
+    def remove(self, key: bytes) -> bytes:
+        return b"delete %b\r\n" % key
+
+    def keys_written(self, request: bytes) -> list[bytes] | None:
+        name, *words = request[: request.index(b"\n")].split()
+        if name == b"flush_all":
+            return [EVERYTHING]
+        if name in UNKEYED:
+            return []
+        if name in (b"gat", b"gats"):
+            return words[1:]
+        if not words or (name in META and b"b" in words[1:]):  # a key in base64 may be one that text can't carry
+            return None
+        return words[:1]
+
+    @property
+    def question(self) -> bytes:
+        return b"version\r\n"
+
+    def identity(self, reply: bytes) -> bytes:
+        return b""
+
+    def every_key(self, ask: Callable[[int, bytes], bytes]) -> Iterator[tuple[int, bytes]]:
+        return iter(())
+
+    def put_in(self, key: bytes, replies: Sequence[bytes], replace: bool = False) -> bytes | None:
         (reply,) = replies
         item = _ITEM.match(reply)
         if item is None:
             return None
         left = int(item[3])
         lives = 0 if left < 0 else max(1, left) if left <= RELATIVE_S else int(time.time()) + left
-        return b"ms %b %b F%b T%d ME\r\n%b" % (key, item[1], item[2], lives, reply[item.end() :])
+        mode = b"S" if replace else b"E"
+        return b"ms %b %b F%b T%d M%b\r\n%b" % (key, item[1], item[2], lives, mode, reply[item.end() :])
 
 
 def _keys_of(reply: bytes) -> set[bytes]:

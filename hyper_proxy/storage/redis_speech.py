@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 
+from hyper_proxy.conn_pool.reply_error import ReplyError
 from hyper_proxy.conn_pool.routes.speech import Speech
 from hyper_proxy.storage.redis_words import encode
+from hyper_proxy.storage.redis_written import keys_written
 
 ONE_KEY = frozenset(
     b"BITCOUNT BITPOS DUMP EXISTS GET GETBIT GETRANGE HEXISTS HGET HGETALL HKEYS HLEN HMGET HRANDFIELD HSTRLEN HVALS "
@@ -18,6 +21,9 @@ NOTHING = frozenset(
     text.replace(b"|", b"\r\n") for text in b"$-1| $0|| *-1| *0| _| :0| :-2| %0| ~0| +none|".split()
 )
 """What such a read may be answered when there is no such key."""
+DBS = re.compile(rb"^db(\d+):keys=", re.MULTILINE)
+SCANNED = 500
+"""Keys that a server is asked for at once."""
 NIL = (b"$-1", b"_")
 
 
@@ -46,7 +52,33 @@ class RedisSpeech(Speech):
     def take_out(self, key: bytes) -> Sequence[bytes]:
         return encode("DUMP", key), encode("PTTL", key)
 
-    def put_in(self, key: bytes, replies: Sequence[bytes]) -> bytes | None:
+    def remove(self, key: bytes) -> bytes:
+        return encode("DEL", key)
+
+    def keys_written(self, request: bytes) -> list[bytes] | None:
+        return keys_written(list(words_of(request)))
+
+    @property
+    def question(self) -> bytes:
+        return encode("INFO", "server")
+
+    def identity(self, reply: bytes) -> bytes:
+        _, found, rest = reply.partition(b"run_id:")
+        return rest[: rest.index(b"\r\n")] if found else b""
+
+    def every_key(self, ask: Callable[[int, bytes], bytes]) -> Iterator[tuple[int, bytes]]:
+        for db in DBS.findall(ask(0, encode("INFO", "keyspace"))):
+            cursor = b"0"
+            while True:
+                reply = ask(int(db), encode("SCAN", cursor, "COUNT", SCANNED))
+                if not reply.startswith(b"*2\r\n$"):
+                    raise ReplyError(f"SCAN was answered {reply[:80]!r}")
+                cursor, *keys = _strings(reply[4:])
+                yield from ((int(db), key) for key in keys)
+                if cursor == b"0":
+                    break
+
+    def put_in(self, key: bytes, replies: Sequence[bytes], replace: bool = False) -> bytes | None:
         dump, left = replies
         if not dump.startswith(b"$") or dump.startswith(NIL) or not left.startswith(b":"):
             return None
@@ -54,7 +86,7 @@ class RedisSpeech(Speech):
         if milliseconds == -2:
             return None
         payload = dump[dump.index(b"\n") + 1 : -2]
-        return encode("RESTORE", key, max(0, milliseconds), payload)
+        return encode("RESTORE", key, max(0, milliseconds), payload, *(["REPLACE"] if replace else []))
 
 
 def words_of(request: bytes) -> Iterator[bytes]:
@@ -65,6 +97,18 @@ def words_of(request: bytes) -> Iterator[bytes]:
         size = int(request[at + 1 : end])
         yield request[end + 2 : end + 2 + size]
         at = end + size + 4
+
+
+def _strings(reply: bytes) -> Iterator[bytes]:
+    """The strings of a reply, of the arrays in it, too."""
+    at = 0
+    while at < len(reply):
+        end = reply.index(b"\r\n", at)
+        if reply[at : at + 1] == b"$":
+            size = int(reply[at + 1 : end])
+            yield reply[end + 2 : end + 2 + size]
+            end += size + 2
+        at = end + 2
 
 
 def _are_nil(reply: bytes) -> Iterator[bool]:

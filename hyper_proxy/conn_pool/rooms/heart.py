@@ -18,17 +18,24 @@ if TYPE_CHECKING:
 
 
 class Heart:
-    """mend: makes a side equal that is behind; called in a greenlet of its own, in one worker at a time."""
+    """question: for a sign of life; hear: from side and answer to what is wrong with it, "" for nothing.
+
+    mend: makes a side equal that is behind; called in a greenlet of its own, in one worker at a time.
+    """
 
     def __init__(
-        self, pair: Pair, greeting: Greeting, is_error: Callable[[bytes], bool], mend: Callable[[int], None]
-    ) -> None:
+        self, pair: Pair, greeting: Greeting, question: bytes, hear: Callable[[int, bytes], str],
+        mend: Callable[[int], None],
+    ) -> None:  # fmt: skip
         self.pair = pair
         self.greeting = greeting
+        self.question = question
         self.mend = mend
-        self.signs = [Sign(pair, side, is_error) for side in range(2)]
+        self.tidy: Callable[[], None] = _nothing  # is called at every beat
+        self.signs = [Sign(pair, side, hear) for side in range(2)]
         self.due = Event()
         self.stopped = False
+        self.mending = False
         pair.wake = self.due.set
         gevent.spawn(self._run)
 
@@ -46,6 +53,7 @@ class Heart:
             for side in range(2):
                 self._tend(side)
             self.pair.settle()
+            self.tidy()
             self.due.wait(self.pair.rooms.interval_ms / 1000)
         self.pair.place.let_go()
         self.pair.decided()
@@ -57,14 +65,19 @@ class Heart:
         elif not sign.asked:
             node.pause.until = 0.0  # each question must show something new, and one is no crowd
             sign.asked = True
-            node.lane(self.greeting).submit(self.greeting.probe, ADMIN, sign, 0)
+            node.lane(self.greeting).submit(self.question, ADMIN, sign, 0)
 
     def _tend(self, side: int) -> None:
         state = self.pair.state(side)
         if state & DOWN and self.pair.has_held(side):
             self.pair.rise(side)
-        elif state == BEHIND and self.pair.heard_since[side] is not None and self.pair.place.hold():
+        elif self._may_be_mended(side) and not self.mending and self.pair.place.hold():
+            self.mending = True
             gevent.spawn(self._mend, side)
+
+    def _may_be_mended(self, side: int) -> bool:
+        behind = self.pair.state(side) & (BEHIND | DOWN) == BEHIND
+        return behind and self.pair.heard_since[side] is not None and not self.pair.nodes[side].out
 
     def _mend(self, side: int) -> None:
         try:
@@ -72,24 +85,29 @@ class Heart:
         except BackendError as error:
             self.pair.suspect(side, error)
         finally:
+            self.mending = False
             self.pair.place.let_go()
+
+
+def _nothing() -> None:
+    """There is nothing to be tidied up."""
 
 
 class Sign(Gather):
     """The question for a sign of life of one side; there is one at a time."""
 
-    def __init__(self, pair: Pair, side: int, is_error: Callable[[bytes], bool]) -> None:
+    def __init__(self, pair: Pair, side: int, hear: Callable[[int, bytes], str]) -> None:
         # Not Gather's: no greenlet waits here.
         self.pair = pair
         self.side = side
-        self.is_error = is_error
+        self.hear = hear
         self.asked = False
 
     def deliver(self, position: int, reply: bytes | BackendError) -> None:
         self.asked = False
-        if isinstance(reply, BackendError) or self.is_error(reply):
-            node = self.pair.nodes[self.side]
-            self.pair.suspect(self.side, node.error("protocol", f"not well, it said {reply!r:.80}"))
+        fault = self.hear(self.side, reply) if isinstance(reply, bytes) else str(reply)
+        if fault:
+            self.pair.suspect(self.side, self.pair.nodes[self.side].error("protocol", fault))
         else:
             self.pair.heard(self.side)
 

@@ -6,10 +6,11 @@ one is dead switches for all. What a worker has seen itself (doubts, signs of li
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from socket import SHUT_RDWR
-from time import monotonic, time
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from hyper_proxy.common import log
@@ -26,12 +27,22 @@ ROOMS = ("first", "second")
 ACTIVE = 1  # the side that serves, plus one; 0: nobody has said it yet
 EPOCH = 2  # how often that has changed
 STATES = (3, 4)  # of the two sides, bits
-SINCE = 5  # unix time of the last change
+FELL = 5  # when one of them was last found dead, in milliseconds of CLOCK_MONOTONIC, the same for all processes
 MISSED = (6, 7)  # grows with what a side has missed: requests, or generations of its journal
 
-DOWN = 1  # it gives no sign of life, or has not done so for long enough
-BEHIND = 2  # it has missed writes, or nobody knows
-LOST = 4  # it has missed more than can be kept: only an operator can say when it is equal again
+# Flags of a side are bytes of its word, each of which is stored by itself: nobody undoes what another has just set.
+_DOWN, _BEHIND, _LOST, _CATCHING_UP = range(4)
+
+
+def _flag(byte: int) -> int:
+    """The flag as a bit of the word."""
+    return int.from_bytes(bytes(int(at == byte) for at in range(8)), sys.byteorder)
+
+
+DOWN = _flag(_DOWN)  # it gives no sign of life, or has not done so for long enough
+BEHIND = _flag(_BEHIND)  # it has missed writes, or nobody knows
+LOST = _flag(_LOST)  # it has missed more than is kept, or may lack anything: it must be emptied, and all copied
+CATCHING_UP = _flag(_CATCHING_UP)  # what it has missed is being copied, and it gets all writes from now on
 
 # How much a failure says, in signs of life that are missing. Kinds that are not here say nothing about the server.
 DECISIVE = ("refused", "dns", "drained", "maintenance")
@@ -41,7 +52,7 @@ TELLING = ("timeout", "reset", "protocol")
 class Pair:
     """nodes: of the first and of the second room. preferred: the side that serves while it can.
 
-    clean_by  what makes a side equal that has missed something: "" (nothing, it is taken as it is), "empty", "copy"
+    clean_by  what makes a side equal that has missed something: "keep" (nothing, it is taken as it is), "empty", "copy"
     pin       the side that an operator wants, -1: none
     """
 
@@ -61,12 +72,13 @@ class Pair:
         self.last: BackendError | None = None  # of many requests that fail together it is one error
         self.epoch = 0
         self.waiting: list[Callable[[], None]] = []  # requests that wait for a verdict
+        self.count_missed: Callable[[int], int] = _none
         self.wake: Callable[[], None] = _nobody  # has both asked for a sign of life at once
         with place.board.lock(place.index, wait=True):
             if self.words[ACTIVE] == 0:
                 self.words[ACTIVE] = preferred + 1
                 if clean_by == "empty":
-                    self.words[STATES[1 - preferred]] |= BEHIND
+                    self._set(1 - preferred, _BEHIND)
         self.epoch = self.words[EPOCH]
 
     @property
@@ -75,7 +87,7 @@ class Pair:
         return int(self.words[ACTIVE]) - 1
 
     def state(self, side: int) -> int:
-        """Bits: DOWN, BEHIND, LOST."""
+        """Of DOWN, BEHIND, LOST, CATCHING_UP."""
         return int(self.words[STATES[side]])
 
     def can_serve(self, side: int) -> bool:
@@ -84,7 +96,7 @@ class Pair:
 
     def missed(self, side: int) -> int:
         """Keys that this worker has put into the journal of a side, and that were not copied yet."""
-        return 0
+        return self.count_missed(side)
 
     # ---- what is seen
 
@@ -110,8 +122,11 @@ class Pair:
 
     def has_held(self, side: int) -> bool:
         """Has it given every sign of life for as long as it must to serve again?"""
-        since = self.heard_since[side]
-        return since is not None and monotonic() - since >= self.rooms.hold_s
+        since, now = self.heard_since[side], monotonic()
+        fell = self.words[FELL] / 1000
+        if since is None or fell > now:  # of the time before the machine was started
+            return since is not None and now - since >= self.rooms.hold_s
+        return now - max(since, fell) >= self.rooms.hold_s
 
     # ---- what is decided
 
@@ -126,7 +141,11 @@ class Pair:
                 self.decided()  # nobody can take its place: its clients are told
                 return
             missed = self.clean_by == "empty"
-            self.words[STATES[side]] |= DOWN | (BEHIND if missed else 0)
+            if missed:
+                self._set(side, _BEHIND)
+            self.words[FELL] = int(monotonic() * 1000)
+            self._set(side, _DOWN)
+            self._set(side, _CATCHING_UP, 0)
             if serves:
                 self._serve(other)
         where = {"instance": self.instance, "node": self.nodes[side].label, "room": ROOMS[side]}
@@ -139,21 +158,74 @@ class Pair:
     def miss(self, side: int) -> None:
         """The side that does not serve has missed something."""
         self.words[MISSED[side]] += 1
-        self.words[STATES[side]] |= BEHIND
+        self._set(side, _BEHIND)
 
     def rise(self, side: int) -> None:
         """It answers, and has done so for long enough: it may be made equal, and serve then."""
         with self.place.change() as mine:
             if mine and self.state(side) & DOWN:
-                self.words[STATES[side]] &= ~DOWN & 7
+                self._set(side, _DOWN, 0)
 
     def cleaned(self, side: int, missed: int) -> bool:
         """It is equal again, if it has missed nothing since its count was `missed`; is it?"""
         with self.place.change() as mine:
             if not mine or self.words[MISSED[side]] != missed or self.state(side) & (DOWN | LOST):
                 return False
-            self.words[STATES[side]] &= ~BEHIND & 7
+            self._set(side, _BEHIND, 0)
+            self._set(side, _CATCHING_UP, 0)
+            if self.words[MISSED[side]] != missed:  # since that was looked at above
+                self._set(side, _BEHIND)
+                return False
             return True
+
+    def catch_up(self, side: int) -> bool:
+        """It gets all writes from now on, while what it has missed before is copied; may it?"""
+        with self.place.change() as mine:
+            if not mine or self.state(side) & DOWN:
+                return False
+            self._set(side, _CATCHING_UP)
+            return True
+
+    def lose(self, side: int, why: str) -> None:
+        """It may lack anything, or have too much."""
+        known = self.state(side) & LOST and not self.state(side) & CATCHING_UP
+        self.words[MISSED[side]] += 1
+        self._set(side, _BEHIND)
+        self._set(side, _LOST)
+        self._set(side, _CATCHING_UP, 0)
+        if not known:
+            log.error("room.lost", instance=self.instance, node=self.nodes[side].label, room=ROOMS[side], why=why)
+
+    def found(self, side: int) -> bool:
+        """All that it may have lacked was copied, unless it was lost once more in the meantime."""
+        with self.place.change() as mine:
+            if not mine or self.state(side) & DOWN or not self.state(side) & CATCHING_UP:
+                return False
+            self._set(side, _LOST, 0)
+            return True
+
+    def start_with(self, side: int) -> None:
+        """Before any request: the other one can't serve."""
+        with self.place.change() as mine:
+            if mine:
+                self._serve(side)
+        self.epoch = int(self.words[EPOCH])
+
+    def renewed(self, side: int) -> None:
+        """Its process began anew, and may have lost what it had: its peer knows better, if it can serve."""
+        other, why = 1 - side, "it was started anew, and may have lost what it had"
+        where = {"instance": self.instance, "node": self.nodes[side].label, "room": ROOMS[side], "why": why}
+        with self.place.board.lock(self.place.index, wait=True):
+            serves = self.active == side
+            if serves and (self.pin == side or not self.can_serve(other)):
+                log.error("room.doubtful", **where)
+                return
+            if serves:
+                self._serve(other)
+        if serves:
+            log.warning("room.switched", **where, to=self.nodes[other].label)
+        self.lose(side, why)
+        self.follow()
 
     def settle(self) -> None:
         """Let the side serve that should, when it can."""
@@ -166,15 +238,17 @@ class Pair:
                 return
             self._serve(wanted)
             if self.clean_by == "empty" and self.rooms.writes == "single":
-                self.words[STATES[other]] |= BEHIND
+                self._set(other, _BEHIND)
         where = {"instance": self.instance, "node": self.nodes[wanted].label, "room": ROOMS[wanted]}
         log.info("room.returned", **where, instead_of=self.nodes[other].label, pinned=self.pin >= 0)
         self.follow()
 
+    def _set(self, side: int, flag: int, value: int = 1) -> None:
+        self.place.bytes[STATES[side] * 8 + flag] = value
+
     def _serve(self, side: int) -> None:
         self.words[ACTIVE] = side + 1
         self.words[EPOCH] += 1
-        self.words[SINCE] = int(time())
 
     def follow(self) -> None:
         """Do here what a change means, whichever worker has made it: nobody waits any longer for one that is down."""
@@ -183,6 +257,8 @@ class Pair:
         self.epoch = int(self.words[EPOCH])
         away = 1 - self.active
         dead = self.state(away) & DOWN
+        if dead:
+            self.heard_since[away] = None
         if dead:
             self.nodes[away].pause.lengthen("its peer serves")  # so that nobody goes on to connect
         for lane in list(self.nodes[away].lanes):
@@ -202,3 +278,8 @@ class Pair:
 
 def _nobody() -> None:
     """Before there is a heart."""
+
+
+def _none(side: int) -> int:
+    """Where nothing is copied."""
+    return 0

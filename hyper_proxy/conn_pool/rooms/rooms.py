@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from hyper_proxy.common.board import BOARDS
+from hyper_proxy.common.board import BOARDS, Board
+from hyper_proxy.conn_pool.rooms.copying import Copying
 from hyper_proxy.conn_pool.rooms.empty import Emptying
 from hyper_proxy.conn_pool.rooms.heart import Heart
+from hyper_proxy.conn_pool.rooms.identity import Hearing
 from hyper_proxy.conn_pool.rooms.lane import MarkLane, RoomLane
 from hyper_proxy.conn_pool.rooms.local import nearer
+from hyper_proxy.conn_pool.rooms.mirror import MirrorLane
+from hyper_proxy.conn_pool.rooms.overlap import overlap
 from hyper_proxy.conn_pool.rooms.pair import Pair
 from hyper_proxy.conn_pool.rooms.standing import Standing
 from hyper_proxy.conn_pool.rooms.target import RoomTarget
 
 if TYPE_CHECKING:
     from hyper_proxy.config.model import Level
-    from hyper_proxy.conn_pool.lane import Lane
     from hyper_proxy.conn_pool.node import Greeting, Node
     from hyper_proxy.conn_pool.routes.speech import Speech
 
@@ -48,29 +51,40 @@ class Rooms:
         preferred = {"first": 0, "second": 1}.get(rooms.prefer)
         if preferred is None:
             preferred = nearer(level.servers, level.peers)
-        clean_by = "empty" if rooms.on_return == "empty" else ""
-        is_error = speech.is_error
-        make: Callable[..., RoomLane] = MarkLane if rooms.writes == MARKS else RoomLane
-        empty = speech.empty(rooms.writes != MARKS)
-        self.pairs: list[Pair] = []
+        self.level = level
+        self.greeting = greeting
+        self.speech = speech
         self.hearts: list[Heart] = []
+        self.copyings: list[Copying] = []
         self.targets: list[RoomTarget] = []
         for nodes in zip(first, second, strict=True):
             name = " ".join([instance, rooms.writes, *(node.server.address for node in nodes)])
+            clean_by = "copy" if rooms.writes == "mirror" else rooms.on_return
             pair = Pair(instance, rooms, nodes, board.place(name), preferred, clean_by)
-            self.pairs.append(pair)
             for side, node in enumerate(nodes):
                 node.standing = Standing(pair, side)
-            self.hearts.append(Heart(pair, greeting, is_error, Emptying(pair, greeting, empty)))
-            self.targets.append(RoomTarget(pair, partial(_lane, make, pair, is_error)))
+            self.targets.append(self._mirror(pair, board, name) if clean_by == "copy" else self._single(pair))
+
+    def _single(self, pair: Pair) -> RoomTarget:
+        marks = self.level.rooms.writes == MARKS
+        mend = Emptying(pair, self.greeting, self.speech.empty(not marks))
+        self.hearts.append(Heart(pair, self.greeting, self.greeting.probe, Hearing(pair, self.speech, None), mend))
+        make = MarkLane if marks else RoomLane
+        return RoomTarget(pair, lambda lanes: make(lanes, pair, self.speech.is_error))
+
+    def _mirror(self, pair: Pair, board: Board, name: str) -> RoomTarget:
+        place = board.place(f"{name} journal")
+        file = f"{pair.instance}.{blake2b(name.encode(), digest_size=8).hexdigest()}"
+        copying = Copying(pair, self.greeting, self.speech, place, file, overlap())
+        self.copyings.append(copying)
+        heart = Heart(pair, self.greeting, self.speech.question, Hearing(pair, self.speech, place), copying)
+        heart.tidy = copying.tidy
+        self.hearts.append(heart)
+        return RoomTarget(pair, lambda lanes: MirrorLane(lanes, copying))
 
     def stop(self) -> None:
         """Another configuration serves."""
         for heart in self.hearts:
             heart.stop()
-
-
-def _lane(
-    make: Callable[..., RoomLane], pair: Pair, is_error: Callable[[bytes], bool], lanes: Sequence[Lane]
-) -> RoomLane:
-    return make(lanes, pair, is_error)
+        for copying in self.copyings:
+            copying.close()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+
+EVERYTHING = b"\x00everything\x00"
 
 
 class Speech(ABC):
@@ -26,6 +28,28 @@ class Speech(ABC):
         """The requests that, all together, get everything that a server has of a key."""
 
     @abstractmethod
-    def put_in(self, key: bytes, replies: Sequence[bytes]) -> bytes | None:
-        """The request that adds what take_out was answered to another server, where the key has nothing; None when
-        there was nothing."""
+    def put_in(self, key: bytes, replies: Sequence[bytes], replace: bool = False) -> bytes | None:
+        """The request that adds what take_out was answered to another server, where the key has nothing, or replaces
+        what it has; None when there was nothing."""
+
+    @abstractmethod
+    def remove(self, key: bytes) -> bytes:
+        """The request that removes a key."""
+
+    @abstractmethod
+    def keys_written(self, request: bytes) -> list[bytes] | None:
+        """The keys that a write may change; None where that can't be told. [EVERYTHING]: all that the server has."""
+
+    @property
+    @abstractmethod
+    def question(self) -> bytes:
+        """The request whose answer says which process the server is, where one that began anew may lack data that
+        nobody would miss; else one that asks nothing but for an answer."""
+
+    @abstractmethod
+    def identity(self, reply: bytes) -> bytes:
+        """Which process that is; b"" where it does not matter."""
+
+    @abstractmethod
+    def every_key(self, ask: Callable[[int, bytes], bytes]) -> Iterator[tuple[int, bytes]]:
+        """All keys of a server with their databases, by `ask(database, request)`. Nothing of one that may lose keys."""

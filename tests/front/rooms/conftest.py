@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,22 +19,32 @@ from tests.kit.wait import wait_for
 
 START: dict[str, Callable[[], Running]] = {"redis": redis_server, "memcache": memcached}
 SIDES = ("first", "second")
+SIZE = 2  # servers in a room
 
 
 class Site:
-    """`size` servers in each of two rooms. options: lines of [instance.level.rooms]; below: lines of a last level."""
+    """Servers in each of two rooms. options: lines of [instance.level.rooms]; below: lines of a last level."""
 
     def __init__(
-        self, stack: ExitStack, folder: Path, kind: str, options: str = "", below: str = "", front: str = "", size: int = 2
-    ) -> None:  # fmt: skip
+        self, stack: ExitStack, folder: Path, kind: str, options: str = "", below: str = "", front: str = ""
+    ) -> None:
         self.stack = stack
         self.folder = folder
         self.kind = kind
         self.front = front or kind
         self.below = below
-        self.rooms = [[stack.enter_context(START[kind]()) for _ in range(size)] for _ in SIDES]
+        self.rooms = [[stack.enter_context(START[kind]()) for _ in range(SIZE)] for _ in SIDES]
         self.port = free_port()
-        self.fleet = stack.enter_context(Fleet(self.config(options), folder))
+        self.start(options)
+
+    def start(self, options: str) -> None:
+        """A fleet with these options of the rooms."""
+        self.fleet = self.stack.enter_context(Fleet(self.config(options), self.folder))
+
+    def stop(self) -> None:
+        """End the fleet in good order."""
+        self.fleet.send_signal(signal.SIGTERM)
+        self.fleet.process.wait(40)
 
     def config(self, options: str) -> str:
         """The configuration with these options of the rooms."""

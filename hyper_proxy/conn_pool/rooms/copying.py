@@ -1,0 +1,193 @@
+"""Keeps what a side of a pair has missed, and copies it from its peer, key by key, whatever was done to them.
+
+A key is held while it is copied: no write of it begins in any worker, and those under way have ended. So what is copied
+is what the key has, and the next write comes after it in both rooms.
+
+A side that has missed something catches up: it gets all writes again, and what it has missed before is copied. A side
+that may lack anything (its process began anew, its journal was full, its peer was emptied) is emptied first, and all
+keys are copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import gevent
+
+from hyper_proxy.common import log
+from hyper_proxy.common.board import Place
+from hyper_proxy.common.errors import BackendError
+from hyper_proxy.conn_pool.asking import ask, ask_all
+from hyper_proxy.conn_pool.replies import ReplyError
+from hyper_proxy.conn_pool.rooms.journal import Full, Journal, Missed
+from hyper_proxy.conn_pool.rooms.overlap import Overlap, cell_of
+from hyper_proxy.conn_pool.rooms.pair import CATCHING_UP, LOST, MISSED, ROOMS, Pair
+from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ
+
+if TYPE_CHECKING:
+    from hyper_proxy.conn_pool.lane import Lane
+    from hyper_proxy.conn_pool.node import Greeting
+    from hyper_proxy.conn_pool.routes.speech import Speech
+
+GRACE_S = 0.05  # a record that is just being written is in its file by then
+QUIET_S = 2.0  # so long the end of the writes of a key is waited for
+STEP_S = 0.001
+SETTLE_S = 1.0  # writes that began under another state have ended by then
+
+
+class Copying:
+    """place: of the journals' generations on the board: words 1 and 2."""
+
+    def __init__(
+        self, pair: Pair, greeting: Greeting, speech: Speech, place: Place, name: str, overlap: Overlap
+    ) -> None:
+        self.pair = pair
+        self.greeting = greeting
+        self.speech = speech
+        self.overlap = overlap
+        rooms = pair.rooms
+        self.journals = [
+            Journal(rooms.folder, f"{name}.{ROOMS[side]}", place, 1 + side, rooms.max_journal, rooms.sync == "yes")
+            for side in range(2)
+        ]
+        self.doubtful: set[Missed] = set()
+        self.clearing = False
+        pair.count_missed = lambda side: len(self.journals[side].known)
+        for side in range(2):
+            if not self.journals[side].is_empty():
+                pair.miss(side)
+        if not pair.can_serve(pair.active) and pair.can_serve(1 - pair.active):
+            pair.start_with(1 - pair.active)
+
+    # ---- what is missed
+
+    def keep(self, side: int, missed: Iterable[Missed]) -> None:
+        """This side has missed these."""
+        if self.pair.state(side) & (LOST | CATCHING_UP) == LOST:
+            return  # all will be copied
+        try:
+            self.journals[side].add(missed)
+        except Full as error:
+            self.pair.lose(side, f"what it misses can't be kept: {error}")
+        else:
+            self.pair.miss(side)
+
+    def doubt(self, missed: Iterable[Missed]) -> None:
+        """Two writes of these were under way at once: each room may have done another one last. Both were right."""
+        self.doubtful.update(missed)
+
+    # ---- making equal
+
+    def __call__(self, side: int) -> None:
+        """Copy all that this side has missed. Raises BackendError."""
+        if self.pair.state(side) & LOST and not self._all(side):
+            return
+        copied = 0
+        while True:
+            missed = int(self.pair.words[MISSED[side]])
+            files = self.journals[side].begin_another()
+            if not self.pair.catch_up(side):
+                return
+            gevent.sleep(GRACE_S)
+            records = dict.fromkeys(record for path in files for record in self.journals[side].read(path))
+            for db, key in records:
+                self._copy(side, db, key)
+            copied += len(records)
+            for path in files:
+                path.unlink(missing_ok=True)
+            if self.pair.cleaned(side, missed):
+                break
+            if self.pair.state(side) & LOST:
+                return
+        node = self.pair.nodes[side]
+        log.info("room.caught_up", instance=self.pair.instance, node=node.label, room=ROOMS[side], keys=copied)
+
+    def _all(self, side: int) -> bool:
+        """Empty it, and copy all keys; was nothing lost meanwhile?"""
+        gevent.sleep(SETTLE_S)
+        for path in self.journals[side].begin_another():
+            path.unlink(missing_ok=True)
+        lane = self._lane(side, 0)
+        reply = ask(lane, self.speech.empty(True), ADMIN)
+        if b"OK" not in reply[:3]:
+            raise lane.node.error("protocol", f"it was not emptied: {reply[:80]!r}")
+        if not self.pair.catch_up(side):
+            return False
+        gevent.sleep(SETTLE_S)
+        peer, count = self.pair.nodes[1 - side], 0
+        try:
+            for db, key in self.speech.every_key(lambda db, request: ask(self._lane(1 - side, db), request, READ)):
+                self._copy(side, db, key)
+                count += 1
+        except ReplyError as error:
+            raise peer.error("protocol", str(error)) from None
+        log.info("room.copied", instance=self.pair.instance, node=lane.node.label, room=ROOMS[side], keys=count)
+        return self.pair.found(side)
+
+    def _copy(self, side: int, db: int, key: bytes) -> None:
+        """Raises BackendError; then it is still to be done."""
+        cell = cell_of(db, key)
+        self._hold(cell, side)
+        try:
+            source = self._lane(1 - side, db)
+            answers = [self._good(source, reply) for reply in ask_all(source, self.speech.take_out(key), READ)]
+            request = self.speech.put_in(key, answers, replace=True)
+            lane = self._lane(side, db)
+            reply = ask(lane, request or self.speech.remove(key), IDEMPOTENT)
+            self._good(lane, reply)
+        finally:
+            self.overlap.let_go(cell)
+
+    def _good(self, lane: Lane, reply: bytes | BackendError) -> bytes:
+        if isinstance(reply, BackendError):
+            raise reply
+        if self.speech.is_error(reply):
+            error: BackendError = lane.node.error("protocol", f"a key could not be copied: {reply[:80]!r}")
+            raise error
+        return reply
+
+    def _hold(self, cell: int, side: int) -> None:
+        """Wait until nobody writes there, and nobody may. Raises BackendError."""
+        until = monotonic() + QUIET_S
+        held = False
+        while True:
+            held = held or self.overlap.hold(cell)
+            if held and self.overlap.is_quiet(cell):
+                return
+            if monotonic() > until:
+                if held:
+                    self.overlap.let_go(cell)
+                raise self.pair.nodes[side].error("busy", "a key that is to be copied is being written without end")
+            gevent.sleep(STEP_S)
+
+    def _lane(self, side: int, db: int) -> Lane:
+        greeting: Any = self.greeting
+        if hasattr(greeting, "db"):
+            greeting = replace(greeting, db=db)
+        return self.pair.nodes[side].lane(greeting)
+
+    def tidy(self) -> None:
+        """At every beat: copy what is doubtful, if both are well."""
+        if self.doubtful and not self.clearing and self.pair.state(1 - self.pair.active) == 0:
+            self.clearing = True
+            gevent.spawn(self._clear)
+
+    def _clear(self) -> None:
+        side = 1 - self.pair.active
+        doubtful, self.doubtful = list(self.doubtful), set()
+        try:
+            while doubtful:
+                self._copy(side, *doubtful[-1])
+                doubtful.pop()
+        except BackendError:
+            self.doubtful.update(doubtful)
+        finally:
+            self.clearing = False
+
+    def close(self) -> None:
+        """Another configuration serves."""
+        for journal in self.journals:
+            journal.close()

@@ -1,0 +1,74 @@
+"""Which keys are being written at this moment, in all workers, and which are held while they are copied.
+
+Two writes of one key that are under way at once may reach two rooms in different orders; a key that is written while
+it is copied may be replaced by what it was before. Every worker has rows in shared memory, with a cell for each hash of
+a key; it alone writes there. A writer counts its key first and looks for holds then; who copies holds the key first
+and looks for counts then: one of them sees the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from hyper_proxy.common.board import BOARDS, CELLS
+
+
+class Overlap:
+    """This worker's rows, and the view of all."""
+
+    def __init__(self) -> None:
+        self.rows = BOARDS.rows
+        if not self.rows.take():
+            raise OSError("there are more workers than rows for what they have under way")
+        self.counts, self.begun, self.holds = self.rows.own()
+
+    def enter(self, cells: Sequence[int]) -> bool:
+        """Write these from now on, if nobody holds one of them; may it?"""
+        for cell in cells:
+            self.counts[cell] += 1
+            self.begun[cell] = self.begun[cell] + 1 & 0xFFFF
+        if any(flags[cell] for flags in self.rows.flags() for cell in cells):
+            self.leave(cells)
+            return False
+        return True
+
+    def leave(self, cells: Sequence[int]) -> None:
+        """They are written."""
+        for cell in cells:
+            self.counts[cell] -= 1
+
+    def others(self, cells: Sequence[int]) -> tuple[bool, int]:
+        """Does another worker write one of them just now? And a number that changes when one begins to."""
+        busy, number = False, 0
+        for counts, begun in self.rows.of_others():
+            for cell in cells:
+                busy = busy or counts[cell] > 0
+                number += begun[cell]
+        return busy, number
+
+    def hold(self, cell: int) -> bool:
+        """Nobody begins to write this one any more; False: it is held already."""
+        if any(flags[cell] for flags in self.rows.flags()):
+            return False
+        self.holds[cell] = 1
+        return True
+
+    def is_quiet(self, cell: int) -> bool:
+        """Is nobody writing it any more?"""
+        return not self.counts[cell] and not self.others([cell])[0]
+
+    def let_go(self, cell: int) -> None:
+        """It may be written again."""
+        self.holds[cell] = 0
+
+
+def cell_of(db: int, key: bytes) -> int:
+    """Where a key is counted. Python's hashes are alike in processes that were forked from one."""
+    return hash((db, key)) % CELLS
+
+
+@cache
+def overlap() -> Overlap:
+    """The one of this process. Raises OSError."""
+    return Overlap()

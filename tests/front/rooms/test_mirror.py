@@ -1,0 +1,192 @@
+"""Writes go to both rooms: whatever becomes of one, both have all that was acknowledged when it serves again."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+import redis
+
+from tests.front.rooms.conftest import Site
+from tests.kit.wait import wait_for
+
+MIRROR = 'writes = "mirror"\n    folder = "rooms"'
+
+
+class Writer:
+    """A client that writes in many ways under keys of its own, and under some that all of them write."""
+
+    def __init__(self, client: Any, index: int, stopping: Event) -> None:
+        self.client = client
+        self.index = index
+        self.stopping = stopping
+        self.number = 0
+        self.steps = 0
+        self.errors: list[str] = []
+        self.thread = Thread(target=self._run)
+        self.thread.start()
+
+    def _run(self) -> None:
+        while not self.stopping.is_set():
+            self.number += 1
+            try:
+                self.step(f"c{self.index}")
+            except Exception as error:  # noqa: BLE001  every kind of failure counts
+                self.errors.append(repr(error))
+            self.steps += 1
+
+    def step(self, own: str) -> None:
+        self.client.set(f"{own}:{self.number % 40}", str(self.number))
+        self.client.set(f"shared:{self.number % 7}", f"{self.index} {self.number}")
+        if isinstance(self.client, redis.Redis):
+            self.client.incr(f"{own}:count")
+            self.client.rpush(f"{own}:list", self.number)
+            self.client.incr("shared:count")
+        assert self.client.get(f"{own}:{self.number % 40}") == str(self.number).encode()
+
+
+def held(site: Site, side: int) -> dict[Any, Any]:
+    """All that the servers of a room have."""
+    found: dict[Any, Any] = {}
+    for server in site.rooms[side]:
+        client = site.to(server.port)
+        if site.kind == "redis":
+            for key in client.scan_iter():
+                found[key] = client.lrange(key, 0, -1) if key.endswith(b"list") else client.get(key)
+        else:
+            names = [f"c{one}:{number}" for one in range(4) for number in range(40)]
+            found |= client.get_many([*names, *(f"shared:{number}" for number in range(7))])
+    return found
+
+
+def wait_until_equal(site: Site) -> dict[Any, Any]:
+    """Both rooms have the same; all of it."""
+    site.wait_until_ready(0)
+    site.wait_until_ready(1)
+    wait_for(lambda: held(site, 0) == held(site, 1), "both rooms have the same", 20)
+    return held(site, 0)
+
+
+@pytest.mark.parametrize("how", ["kill", "freeze"])
+@pytest.mark.parametrize("kind", ["redis", "memcache"])
+def test_no_acknowledged_write_is_lost(build: Callable[..., Site], kind: str, how: str) -> None:
+    site = build(kind, MIRROR)
+    stopping = Event()
+    writers = [Writer(site.client(), index, stopping) for index in range(4)]
+
+    def go_on() -> None:
+        at = sum(writer.steps for writer in writers)
+        wait_for(lambda: sum(writer.steps for writer in writers) > at + 100, "it is written")
+
+    try:
+        for side in (0, 1, 0):
+            site.wait_until_served_by(0)
+            site.wait_until_ready(1)
+            go_on()
+            site.kill(side, how)
+            if side == 0:
+                site.wait_until_served_by(1)
+            go_on()
+            site.revive(side, how)
+            site.wait_until_served_by(0)
+            go_on()
+    finally:
+        stopping.set()
+        for writer in writers:
+            writer.thread.join()
+    assert [text for writer in writers for text in writer.errors] == []
+    found = wait_until_equal(site)
+    if kind == "redis":
+        for writer in writers:
+            own = f"c{writer.index}"
+            assert found[f"{own}:count".encode()] == str(writer.number).encode()
+            assert found[f"{own}:list".encode()] == [str(n).encode() for n in range(1, writer.number + 1)]
+        assert found[b"shared:count"] == str(sum(writer.number for writer in writers)).encode()
+
+
+def test_what_was_missed_outlives_workers_and_the_fleet(build: Callable[..., Site]) -> None:
+    site = build("redis", MIRROR)
+    client = site.client()
+    keys = [f"k{index}" for index in range(200)]
+    for key in keys:
+        client.set(key, "old")
+    site.kill(0, "freeze")
+    site.wait_until_served_by(1)
+    for key in keys[:100]:
+        client.set(key, "new")
+    for pid in site.fleet.worker_pids():
+        os.kill(pid, signal.SIGKILL)
+    again = site.client()
+    wait_for(lambda: set_one(again, keys[100]), "a new worker serves")
+    for key in keys[101:150]:
+        again.set(key, "new")
+    site.stop()
+    site.revive(0, "freeze")
+    site.start(MIRROR)
+    last = site.client()
+    assert {last.get(key) for key in keys[:150]} == {b"new"}
+    site.wait_until_served_by(0)
+    assert {last.get(key) for key in keys[:150]} == {b"new"}
+    assert {last.get(key) for key in keys[150:]} == {b"old"}
+    wait_until_equal(site)
+
+
+def set_one(client: Any, key: str) -> bool:
+    """Could it be written?"""
+    try:
+        client.set(key, "new")
+    except redis.ConnectionError:
+        return False
+    return True
+
+
+def test_a_server_that_misses_too_much_is_copied_whole(build: Callable[..., Site]) -> None:
+    site = build("redis", f'{MIRROR}\n    max_journal = "64KB"')
+    client = site.client()
+    client.set("gone", "x")
+    site.wait_until_served_by(0)
+    site.kill(0, "freeze")
+    site.wait_until_served_by(1)
+    client.delete("gone")
+    for index in range(4000):
+        client.set(f"a key with a rather long name, number {index}", str(index))
+    wait_for(lambda: b"room.lost" in site.fleet.read_log().encode(), "it is said")
+    site.revive(0, "freeze")
+    site.wait_until_served_by(0)
+    assert len(wait_until_equal(site)) == 4000
+    assert client.get("gone") is None
+
+
+def test_everything_is_removed_from_both(build: Callable[..., Site]) -> None:
+    site = build("redis", MIRROR)
+    client = site.client()
+    for index in range(50):
+        client.set(f"k{index}", "x")
+    client.flushall()
+    client.set("after", "y")
+    assert wait_until_equal(site) == {b"after": b"y"}
+
+
+def test_what_can_not_be_mirrored_is_refused(build: Callable[..., Site]) -> None:
+    site = build("redis", MIRROR)
+    client = site.client()
+    with pytest.raises(redis.ResponseError, match="two rooms"):
+        client.pipeline(transaction=True).set("k", "v").execute()
+    with pytest.raises(redis.ResponseError, match="two rooms"):
+        client.blpop("k", 1)
+    assert client.get("k") is None
+
+
+def test_what_chance_decides_is_made_equal(build: Callable[..., Site]) -> None:
+    site = build("redis", MIRROR)
+    client = site.client()
+    client.sadd("set", *range(1000))
+    popped = {client.spop("set") for _ in range(300)}
+    site.wait_until_ready(1)
+    sets = [{member for server in room for member in site.to(server.port).smembers("set")} for room in site.rooms]
+    assert sets[0] == sets[1]
+    assert sets[0] | popped == {str(number).encode() for number in range(1000)}
