@@ -195,6 +195,8 @@ class Limits:
     write_timeout_ms: int
 
 
+FOUND_OUT = 64
+"""Servers that a level is taken to find out beside those that are listed, where it does that."""
 MAIN = "main"
 """The name under which routes know a level's own `servers`."""
 
@@ -312,6 +314,7 @@ class Level:
     def usual_connections(self) -> int:
         """How many a worker may have open to all servers of the level, those of single clients left aside."""
         servers = len(self.all_servers) + len(self.all_peers) + len(self.writers)
+        servers += FOUND_OUT if self.is_found_out else 0
         return servers * (self.max_connections if self.table else self.connections)
 
     def pool_levels(self) -> dict[str, Level]:

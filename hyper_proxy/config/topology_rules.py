@@ -33,8 +33,8 @@ def _of_servers(level: Level) -> Iterator[Fault]:
 
 
 def _of_topology(instance: Instance, level: Level) -> Iterator[Fault]:
-    if not instance.forwards:
-        yield "topology", f"a {level.topology} serves redis clients, as the only level of its instance"
+    if level.reads != "master" and len(instance.levels) > 1:
+        yield "reads", "what a replica lacks would be kept above, or put there: of several levels masters are read"
     if level.route is not None or level.pools:
         yield "topology", f"a {level.topology} has no pools and no route: it finds its servers itself"
     if level.peers:

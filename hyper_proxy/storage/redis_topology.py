@@ -14,9 +14,9 @@ from hyper_proxy.conn_pool.target import Target
 from hyper_proxy.conn_pool.topology.discovered import Discovered
 from hyper_proxy.conn_pool.topology.member import Member
 from hyper_proxy.storage.redis import RedisStorage
+from hyper_proxy.storage.redis_servers import servers_of
 from hyper_proxy.storage.redis_speech import RedisSpeech
 from hyper_proxy.storage.redis_topology_cluster import Cluster
-from hyper_proxy.storage.redis_topology_sentinel import Sentinels
 from hyper_proxy.storage.resp import RespParser
 
 SHARD_CHANNELS = frozenset({b"spublish", b"ssubscribe", b"sunsubscribe"})
@@ -25,11 +25,8 @@ SHARD_CHANNELS = frozenset({b"spublish", b"ssubscribe", b"sunsubscribe"})
 class TopologyStorage(RedisStorage):
     """The servers of one level, which change."""
 
-    make: type[Discovered]
-
     def pools(self, instance: str, level: Level, kept: Pools | None) -> Pools:
-        before = cast("Discovered | None", kept)
-        return self.make(instance, level, RespParser, self.greeting(0, 2), before, RedisSpeech())
+        return servers_of(instance, level, RespParser, self.greeting(0, 2), kept, RedisSpeech())
 
     def lanes(self, db: int, resp: int, client: int) -> list[Lane]:
         return cast(Discovered, self.nodes).lanes(self.greeting(db, resp), client % self.level.connections)
@@ -47,14 +44,11 @@ class TopologyStorage(RedisStorage):
 class SentinelStorage(TopologyStorage):
     """Masters under sentinels."""
 
-    make = Sentinels
-
 
 class ClusterStorage(TopologyStorage):
     """A redis cluster."""
 
     follows = True
-    make = Cluster
 
     def receivers(self, name: bytes, read: bool) -> list[Target]:
         """The masters. A message goes to one of them: the cluster itself tells it to all."""

@@ -6,7 +6,7 @@ Source: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spe
 from __future__ import annotations
 
 from dataclasses import replace
-from random import sample
+from random import choice, sample
 from typing import ClassVar, cast
 
 from hyper_proxy.common.errors import BackendError
@@ -119,6 +119,16 @@ class Cluster(Followed):
         self.show()
 
     # ---- following
+
+    def lost(self, leg: FollowLeg, error: BackendError) -> bool:
+        """As long as nothing is known any other of the listed servers will do: it says where the key is."""
+        others = [] if self.known or error.sent else [one for one in self.seeds if not one.is_backing_off]
+        if others and leg.tries < len(self.seeds):
+            leg.tries += 1
+            self.doubt()
+            leg.ask(choice(others).lane(leg.route.greeting, leg.route.index), b"")
+            return True
+        return super().lost(leg, error)
 
     def moved(self, leg: FollowLeg, reply: bytes) -> bool:
         """Another server has the slot, now and for all that comes."""

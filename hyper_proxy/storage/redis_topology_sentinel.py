@@ -188,5 +188,5 @@ def _view(name: str, answers: list[bytes]) -> View:
         places = tuple((row["ip"], int(row["port"])) for row in rows if not BAD & set(row["flags"].split(",")))
         host, port = address
         return View(int(read_pairs(master)["config-epoch"]), (host.decode(), int(port)), places)
-    except (ValueError, TypeError, KeyError, AttributeError) as fault:
+    except (ValueError, TypeError, LookupError, AttributeError) as fault:
         raise ReplyError(f"what the sentinel says of '{name}' can't be read") from fault

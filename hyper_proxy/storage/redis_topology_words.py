@@ -67,7 +67,7 @@ def read_slots(reply: bytes) -> list[Range]:
             Range(first, last, _address(master), tuple(_address(one) for one in replicas))
             for first, last, master, *replicas in parse(reply)
         ]
-    except (ValueError, TypeError, AttributeError) as fault:
+    except (ValueError, TypeError, AttributeError, IndexError) as fault:
         raise ReplyError(f"CLUSTER SLOTS was answered {reply[:80]!r}") from fault
 
 

@@ -23,9 +23,9 @@ from hyper_proxy.common.errors import ClientError
 from hyper_proxy.config.model import Level
 from hyper_proxy.conn_pool.asking import ask
 from hyper_proxy.conn_pool.lane import Lane
-from hyper_proxy.conn_pool.node import Node
 from hyper_proxy.conn_pool.nodes import Nodes
 from hyper_proxy.conn_pool.replies import ReplyError
+from hyper_proxy.conn_pool.target import Target
 from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ, WRITE
 from hyper_proxy.storage import redis_scripts as scripts
 from hyper_proxy.storage.edits import last_edits
@@ -86,7 +86,7 @@ class RedisShard(KeyValue):
     kind = "redis"
     keeps_versions = False
 
-    def __init__(self, node: Node, greeting: RedisGreeting, connections: int) -> None:
+    def __init__(self, node: Target, greeting: RedisGreeting, connections: int) -> None:
         self.node = node
         self.greeting = greeting
         self.connections = connections
@@ -134,7 +134,7 @@ class RedisShard(KeyValue):
                     return result, (0,) * len(keys)
                 found = dict(zip(names, now, strict=True))
                 gevent.sleep(uniform(0, RETRY_S * attempt))
-        raise self.node.error("busy", f"others have changed the same key {ATTEMPTS} times in a row")
+        raise self.node.home.error("busy", f"others have changed the same key {ATTEMPTS} times in a row")
 
     def put_many(self, entries: Sequence[tuple[bytes, Put]]) -> None:
         self._change([(key, ANY, _edit(put)) for key, put in dict(entries).items()], IDEMPOTENT)

@@ -10,7 +10,7 @@ from hyper_proxy.storage.lushan import LushanStorage
 from hyper_proxy.storage.memcache import MemcacheStorage
 from hyper_proxy.storage.memcache_values import MemcacheValues
 from hyper_proxy.storage.redis_topology import redis_storage
-from hyper_proxy.storage.redis_values import RedisValues
+from hyper_proxy.storage.redis_topology_values import redis_values
 from hyper_proxy.storage.sqlite import SqliteStorage
 
 
@@ -32,7 +32,7 @@ FORWARDING: dict[str, Make] = {
 """For clients that speak the servers' own protocol."""
 
 KEY_SPACES: dict[str, Make] = {
-    "redis": RedisValues,
+    "redis": redis_values,
     "memcache": MemcacheValues,
     "sqlite": SqliteStorage.of_level,
     "mysql": _mysql,

@@ -12,7 +12,7 @@ time. Where a cache's server can't be marked, the key is marked again and again 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -32,6 +32,19 @@ from hyper_proxy.tunnel.writing import Seen, Writing, expired_values, put_values
 T = TypeVar("T")
 
 
+class Servers:
+    """Those of all levels; some levels find others while they run."""
+
+    def __init__(self, levels: Sequence[Any]) -> None:
+        self.levels = levels
+
+    def __iter__(self) -> Iterator[Any]:
+        return (node for nodes in self.levels for node in nodes)
+
+    def __len__(self) -> int:
+        return sum(len(nodes) for nodes in self.levels)
+
+
 class Levels(KeyValue):
     """tiers: the caches, from the top; last: what knows; gate: through which reads of it must pass."""
 
@@ -43,7 +56,7 @@ class Levels(KeyValue):
         self.kind = last.kind
         self.keeps_versions = last.keeps_versions
         self.fields = last.fields
-        self.nodes = [*(node for tier in tiers for node in tier.nodes), *last.nodes]
+        self.nodes = Servers([*(tier.nodes for tier in tiers), last.nodes])
         self.gate = gate
         self.crowds: dict[tuple[bytes, bytes], Any] = {}  # of those who miss a key at the same moment (descent.py)
         self.below = [Below(tier, depth, partial(self._read, depth + 1)) for depth, tier in enumerate(tiers)]

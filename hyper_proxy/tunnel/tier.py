@@ -17,9 +17,11 @@ from hyper_proxy.conn_pool.pools import Pools
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.conn_pool.rooms.rooms import as_cache
 from hyper_proxy.conn_pool.target import Target
+from hyper_proxy.conn_pool.topology.discovered import Discovered
 from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ
 from hyper_proxy.storage.cache import NOTHING, Answer, Cache
 from hyper_proxy.storage.keyvalue import Item
+from hyper_proxy.storage.redis_servers import servers_of
 from hyper_proxy.storage.sharded import Locate
 from hyper_proxy.tunnel.batch import Batch
 from hyper_proxy.tunnel.deadline import send_by
@@ -80,7 +82,7 @@ class Tier:
         same = previous is not None and previous.level.storage == level.storage
         kept = previous.nodes if previous and same else None
         own = as_cache(level) if cache.keeps and not level.read_only else level
-        self.nodes: Pools = Pools(instance, own, cache.parser, cache.greeting, kept, cache.speech)
+        self.nodes: Pools = servers_of(instance, own, cache.parser, cache.greeting, kept, cache.speech)
         self.placement = placement
         self.keeps = cache.keeps and not level.read_only  # else it is filled by others
         self.is_written = self.keeps and level.write != "around"
@@ -198,6 +200,8 @@ class Tier:
 
     def lanes(self, greeting: Greeting) -> list[Lane]:
         """The shared lanes by shard, for a client's own requests."""
+        if isinstance(self.nodes, Discovered):
+            return self.nodes.lanes(greeting, 0)
         return [target.lane(greeting) for target in self.nodes.targets]
 
     def _lane(self, shard: int) -> Lane:

@@ -19,6 +19,7 @@ topology = "{topology}"
 {lines}
 """
 POOL = '[[instance.level.pool]]\nname = "more"\nservers = ["10.0.0.3:6379"]'
+SQLITE = '[[instance.level]]\nstorage = "sqlite"\nservers = ["a.db"]\n'
 NAMES = 'masters = ["a", "b"]'
 
 
@@ -32,6 +33,8 @@ def text(topology: str, *lines: str, protocol: str = "redis") -> str:
     [
         text("servers"),
         text("cluster"),
+        text("cluster", protocol="memcache"),
+        text("cluster") + SQLITE,
         text("cluster", 'reads = "prefer_replica"', "max_lag_s = 2"),
         text("sentinel", NAMES),
         text("sentinel", NAMES, 'distribution = "modula"', 'reads = "replica"', "db = 2"),
@@ -54,8 +57,7 @@ def test_what_can_be_served_is_accepted(said: str) -> None:
         (text("cluster", 'distribution = "modula"'), "HP224", "take distribution out"),
         (text("cluster", 'hash_tag = "{}"'), "HP224", "take hash_tag out"),
         (text("cluster", 'route = { failover = ["main", "more"] }', POOL), "HP224", "no pools and no route"),
-        (text("cluster", protocol="memcache"), "HP224", "serves redis clients"),
-        (text("cluster") + '[[instance.level]]\nstorage = "sqlite"\nservers = ["a.db"]\n', "HP224", "only level"),
+        (text("cluster", 'reads = "replica"') + SQLITE, "HP224", "of several levels masters are read"),
         (text("cluster", "max_lag_s = 1"), "HP223", "reads go to masters"),
         (text("ring"), "HP106", "none of servers, cluster, sentinel"),
     ],

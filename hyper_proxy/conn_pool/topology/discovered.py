@@ -26,7 +26,7 @@ from hyper_proxy.conn_pool.topology.group import Group
 from hyper_proxy.conn_pool.topology.member import Member, Nobody
 
 LEAST_S = 0.1  # between two looks, however much is doubted
-LOOK_S = 1.0  # between two, where replicas are read from
+LOOK_S = 1.0  # between two, where replicas are read from, and as long as nothing is known
 FORGET_S = 60.0  # a server of which nobody has told for so long is closed
 PATIENCE_S = 1.0  # that a request is sent again and again
 PAUSES_S = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
@@ -50,6 +50,8 @@ class Discovered(Pools):
         self.parser = parser
         self.greeting = greeting
         self.speech = speech
+        self.by_name = {}
+        self.rooms = {}
         self.known = False
         self.members: dict[str, Member] = {}
         self.before = dict(previous.members) if previous else {}
@@ -66,7 +68,7 @@ class Discovered(Pools):
         self.begin(previous)
         self._doubted = Event()
         self._doubted.set()
-        self._looks = gevent.spawn(self._run)
+        gevent.spawn(self._run)
 
     # ---- of each kind
 
@@ -154,7 +156,7 @@ class Discovered(Pools):
     def close(self, successor: Pools | None) -> None:
         """Close the servers that the successor does not have."""
         self.closed = True
-        self._looks.kill(block=False)
+        self._doubted.set()
         self.heir = successor if isinstance(successor, Discovered) else None
         kept = self.heir.members if self.heir is not None else {}
         for address, member in self.members.items():
@@ -172,8 +174,10 @@ class Discovered(Pools):
         """The body of the greenlet that looks."""
         told = ""
         while True:
-            self._doubted.wait(self.every_s * uniform(0.8, 1.2))
+            self._doubted.wait((self.every_s if self.known else LOOK_S) * uniform(0.8, 1.2))
             self._doubted.clear()
+            if self.closed:
+                return
             try:
                 self.learn()
                 self.forget()

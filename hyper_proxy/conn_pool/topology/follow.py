@@ -33,6 +33,7 @@ class FollowLane(RouteLane):
         self.private = False
         self.dead = None
         self.leaving = False
+        self.pending_bytes = 0
         self.strict = group.reads == "replica"
         self.turn = 0
         self.turn_to(lanes)

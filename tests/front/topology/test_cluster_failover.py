@@ -9,9 +9,11 @@ from typing import Any
 
 import redis
 
-from tests.front.topology.cluster_kit import Node, slot_of
+from tests.front.topology.cluster_kit import Node, config, slot_of
 from tests.front.topology.conftest import Proxied
 from tests.front.topology.writers import Writer
+from tests.kit.fleet import Fleet
+from tests.kit.ports import free_port
 from tests.kit.wait import wait_for
 
 KEYS = [f"key:{number}" for number in range(200)]
@@ -77,3 +79,19 @@ def test_nothing_fails_when_a_master_hands_over(proxied: Callable[..., Proxied])
     assert {proxy.client().get(key) for writer in writers for key in writer.keys} == {
         b"%d" % writer.count for writer in writers
     }
+
+
+def test_a_fleet_starts_while_listed_servers_are_down(proxied: Callable[..., Proxied]) -> None:
+    """The first request of a worker may come before anything is known."""
+    proxy = proxied()
+    set_all(proxy.client(), "old")
+    dead = ", ".join(f'"127.0.0.1:{free_port()}"' for _ in range(3))
+    port = free_port()
+    text = config(f'{dead}, "{proxy.cluster.masters[1].address}"', port)
+    fleet = proxy.stack.enter_context(Fleet(text, proxy.cluster.folder))
+    client = proxy.stack.enter_context(redis.Redis(port=port))
+    assert [client.get(key) for key in KEYS] == [f"{key}=old".encode() for key in KEYS]
+    fleet.kill_worker(0)
+    others = [proxy.stack.enter_context(redis.Redis(port=port)) for _ in range(8)]
+    wait_for(lambda: all(works(other, KEYS[0]) for other in others), "new connections are served")
+    assert [other.get(key) for other in others for key in KEYS] == [f"{key}=old".encode() for key in KEYS] * len(others)
