@@ -70,21 +70,27 @@ class FollowLane(RouteLane):
     def submit(
         self, raw: bytes | bytearray, klass: cython.Py_ssize_t, gather: Gather | None, position: cython.Py_ssize_t
     ) -> None:
-        leg: FollowLeg = FollowLeg(raw, klass, gather, position, self)
-        leg.ask(self.choose(klass), b"")
+        leg: FollowLeg = FollowLeg.__new__(FollowLeg)  # no __init__: its call alone would cost as much as all the rest
+        leg.raw = raw
+        leg.klass = klass
+        leg.gather = gather
+        leg.position = position
+        leg.route = self
+        leg.tries = 0
+        leg.began = 0.0
+        lane: Lane = self.choose(klass)
+        leg.asked = lane
+        lane.submit(raw, klass, leg, 0)
 
 
 @cython.cclass
 class FollowLeg(Leg):
     """asked: the lane that has it now; tries: how often it was sent on; began: when it first had to wait, or 0."""
 
-    def __init__(
-        self, raw: bytes | bytearray, klass: int, gather: Gather | None, position: int, route: FollowLane
-    ) -> None:
-        super().__init__(raw, klass, gather, position)
-        self.route = route
-        self.tries = 0
-        self.began = 0.0
+    route: FollowLane
+    asked: Lane
+    tries: cython.Py_ssize_t
+    began: cython.double
 
     @cython.ccall
     def ask(self, lane: Lane, before: bytes) -> None:
