@@ -38,6 +38,7 @@ VERBS: dict[str, Verb] = {
     "top": Verb("hyper_proxy.cli.top", "watch the running fleet: rates, latencies, workers, servers"),
     "check": Verb("hyper_proxy.cli.check", "list everything that is wrong with a configuration file"),
     "explain": Verb("hyper_proxy.cli.explain", "say where a request would go, and why; sends nothing"),
+    "reshard": Verb("hyper_proxy.cli.reshard", "move keys to their new servers while the fleet serves them"),
     "demo": Verb("hyper_proxy.cli.demo", "a fleet on embedded storage, to try: nothing to install or configure"),
     "import": Verb("hyper_proxy.cli.importing", "turn another proxy's configuration into one of the same placement"),
 }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from hyper_proxy.config.model import Config, Instance, Level, Route
 from hyper_proxy.config.notes import Path
 
-LEAST_S = 60  # between the moment in which keys begin to move and the one in which they begin to return
+LEAST_S = 10  # between the moment in which keys begin to move and the one in which they begin to return
 
 Fault = tuple[str, str]  # the key, and what is said of it
 

@@ -13,7 +13,7 @@ from hyper_proxy.conn_pool.moving.mover import Outcome
 from hyper_proxy.storage.redis_words import encode
 
 MOVED = (b"+OK", b"+NOKEY")
-SHARE = 0.5  # of the read deadline: the server that is asked must answer in time itself
+SHARE = 0.25  # of the read deadline: the server that is asked must itself answer in time, and several workers ask it
 
 
 def no_keys(request: bytes) -> list[bytes]:

@@ -1,0 +1,1 @@
+"""What `hyper-proxy reshard` is made of: a plan of homes, connections to servers, walks over their keys."""
