@@ -15,7 +15,7 @@ from hyper_proxy.common import log
 from hyper_proxy.common.descriptors import RESERVE
 from hyper_proxy.common.faults import FAULTS
 from hyper_proxy.common.memory import MEMORY
-from hyper_proxy.config.model import Config, bound_address
+from hyper_proxy.config.model import Config, Instance, bound_address
 from hyper_proxy.config.overrule import overruled
 from hyper_proxy.conn_pool.node import Node
 from hyper_proxy.conn_pool.prober import Prober
@@ -63,6 +63,7 @@ class Engine:
         self.listeners: dict[tuple[str, str], Listener] = {}
         self.adopted: dict[int, list[Listener]] = {}
         self.out: Mapping[str, Mapping[str, str]] = {}
+        self.pinned: Mapping[str, str] = {}
         self.admission = Admission()
         FAULTS.watch()
         load_plugins(config.plugins)
@@ -104,7 +105,7 @@ class Engine:
         try:
             for instance in config.instances:
                 front = self.fronts.get(instance.name)
-                bent = overruled(instance, self.out.get(instance.name, {}))
+                bent = self._bent(instance)
                 snapshots[instance.name] = build_snapshot(bent, front.snapshot if front else None)
         except Exception:
             self.discard(Prepared(config, snapshots))
@@ -141,15 +142,19 @@ class Engine:
             front.watch.configure(prepared.config.log.slow_ms, prepared.config.log.access_sample)
         self._obey()  # what was ordered since it was prepared
 
-    def overrule(self, out: Mapping[str, Mapping[str, str]]) -> None:
-        """Take servers out of service, by instance and label (config/overrule.py); all others serve. Does not yield."""
-        self.out = out
+    def overrule(self, out: Mapping[str, Mapping[str, str]], pinned: Mapping[str, str]) -> None:
+        """Take servers out of service, by instance and label (config/overrule.py); all others serve. pinned: the rooms
+        that are to serve, by instance. Does not yield."""
+        self.out, self.pinned = out, pinned
         self._obey()
 
+    def _bent(self, instance: Instance) -> Instance:
+        return overruled(instance, self.out.get(instance.name, {}), self.pinned.get(instance.name, ""))
+
     def _obey(self) -> None:
-        for name, front in self.fronts.items():
+        for front in self.fronts.values():
             old = front.snapshot
-            instance = overruled(old.instance, self.out.get(name, {}))
+            instance = self._bent(old.instance)
             if instance != old.instance:
                 front.snapshot = build_snapshot(instance, old)
                 begin(front.snapshot)

@@ -23,6 +23,13 @@ from supervisor.stop import Stopper
 NODE_STATES = {"ready": "", "drain": "drained", "maintenance": "maintenance"}
 """What can be ordered of a node, and what it is then."""
 
+ROOM_ORDERS = {
+    "first": "the first room serves, as soon as it is well and equal, and stays",
+    "second": "the second room serves, as soon as it is well and equal, and stays",
+    "auto": "the proxy decides which room serves",
+}
+"""What can be ordered of the rooms of an instance, and what becomes of it."""
+
 CHANGES = {"+1": ("more", "one worker more"), "-1": ("fewer", "one worker less, if there are more than one")}
 """What can be ordered of the number of workers, until the next reload."""
 
@@ -69,6 +76,7 @@ class Orders:
             "undrain": self._undrain,
             "stop": self._stop,
             "node": self._node,
+            "room": self._room,
             "log_level": self._log_level,
             "clear_overrides": self._clear,
             "disconnect": self._disconnect,
@@ -172,7 +180,9 @@ class Orders:
         if (name, node) in self._layer.nodes:
             return name, node  # a reload may have taken it away; what was ordered can still be taken back
         instance = self.find_instance(name)
-        everyone = [server for level in instance.levels for server in (*level.servers, *level.writers)]
+        everyone = [
+            server for level in instance.levels for server in (*level.all_servers, *level.all_peers, *level.writers)
+        ]
         servers = [server for server in everyone if not server.file]
         if not servers:
             raise Refused(f"instance '{name}' keeps its data in a file, which can't be taken out of service")
@@ -181,6 +191,20 @@ class Orders:
                 return name, server.label
         labels = ", ".join(dict.fromkeys(server.label for server in servers))
         raise Refused(f"instance '{name}' has no node '{node}': {labels}")
+
+    def _room(self, answer: Answer, message: Message) -> None:
+        self._refuse_if_held()
+        name, room = message["instance"], message["room"]
+        if room not in ROOM_ORDERS:
+            raise Refused(f"there is no room '{room}': {', '.join(ROOM_ORDERS)}")
+        if room == "auto":
+            if self._layer.rooms.pop(name, None) is None:
+                self.find_instance(name)
+        else:
+            if not any(level.all_peers for level in self.find_instance(name).levels):
+                raise Refused(f"instance '{name}' has one room")
+            self._layer.rooms[name] = room, by(message["who"])
+        self._tell_workers(answer, f"instance '{name}': {ROOM_ORDERS[room]}")
 
     def find_instance(self, name: str) -> Instance:
         """The instance of that name. Raises Refused, with the names that there are."""

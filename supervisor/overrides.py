@@ -27,12 +27,16 @@ def by(who: str) -> By:
 
 @dataclass(slots=True)
 class Overrides:
-    """`nodes` are those out of service, by instance and label: how ("drained", "maintenance"), and by whose order."""
+    """`nodes` are those out of service, by instance and label: how ("drained", "maintenance"), and by whose order.
+
+    `rooms` are those that are to serve, by instance ("first", "second"), and by whose order.
+    """
 
     drained: By | None = None
     log_level: str = ""
     log_level_by: By | None = None
     nodes: dict[tuple[str, str], tuple[str, By]] = field(default_factory=dict)
+    rooms: dict[str, tuple[str, By]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, report: dict[str, Any]) -> Overrides:
@@ -44,6 +48,8 @@ class Overrides:
             layer.log_level, layer.log_level_by = level["level"], By(level["who"], level["at"])
         for row in report.get("nodes", []):
             layer.nodes[row["instance"], row["node"]] = row["state"], By(row["who"], row["at"])
+        for row in report.get("rooms", []):
+            layer.rooms[row["instance"]] = row["room"], By(row["who"], row["at"])
         return layer
 
     def for_workers(self) -> dict[str, Any]:
@@ -51,7 +57,8 @@ class Overrides:
         nodes: dict[str, dict[str, str]] = {}
         for (instance, label), (state, _) in self.nodes.items():
             nodes.setdefault(instance, {})[label] = state
-        return {"log_level": self.log_level, "nodes": nodes}
+        rooms = {instance: room for instance, (room, _) in self.rooms.items()}
+        return {"log_level": self.log_level, "nodes": nodes, "rooms": rooms}
 
     def report(self) -> dict[str, Any]:
         """As JSON, for people: the same with who and when."""
@@ -62,6 +69,10 @@ class Overrides:
                 {"instance": instance, "node": label, "state": state} | asdict(ordered)
                 for (instance, label), (state, ordered) in sorted(self.nodes.items(), key=lambda row: row[0])
             ],
+            "rooms": [
+                {"instance": instance, "room": room} | asdict(ordered)
+                for instance, (room, ordered) in sorted(self.rooms.items())
+            ],
         }
 
     def clear(self) -> None:
@@ -69,3 +80,4 @@ class Overrides:
         self.drained = self.log_level_by = None
         self.log_level = ""
         self.nodes.clear()
+        self.rooms.clear()

@@ -41,7 +41,7 @@ class Actions:
     def overrule(self, layer: Arguments) -> None:
         """Puts the operators' layer into force (supervisor/overrides.py): all of it, whatever was before."""
         log.overrule(layer["log_level"])
-        self._engine.overrule(layer["nodes"])
+        self._engine.overrule(layer["nodes"], layer["rooms"])
 
     def _overrule(self, layer: Arguments) -> dict[str, Any]:
         self.overrule(layer)

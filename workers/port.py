@@ -43,8 +43,8 @@ class EnginePort(Protocol):
 class OperablePort(EnginePort, Protocol):
     """What operators can ask of it, too."""
 
-    def overrule(self, out: Mapping[str, Mapping[str, str]], /) -> None:
-        """Takes these servers out of service, by instance and label, and all others back."""
+    def overrule(self, out: Mapping[str, Mapping[str, str]], pinned: Mapping[str, str], /) -> None:
+        """Takes these servers out of service, by instance and label, and all others back; these rooms are to serve."""
 
     def list_clients(self, instance: str, limit: int, /) -> dict[str, Any]:
         """Who is connected, as JSON."""

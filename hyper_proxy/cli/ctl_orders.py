@@ -59,10 +59,16 @@ ORDERS: dict[str, Order] = {
     "node ready": Order(
         "POST", "/node", show.summary, "back into service", ("INSTANCE", "NODE"), {"state": "ready"},
     ),
+    "room pin": Order(
+        "POST", "/room", show.summary, "which room serves: first, second, or auto: the proxy decides",
+        ("INSTANCE", "ROOM"),
+    ),
     "log-level": Order(
         "POST", "/log-level", show.summary, "instead of the configured one; without LEVEL: no more", ("[LEVEL]",)
     ),
-    "overrides clear": Order("POST", "/overrides/clear", show.summary, "take back all of drain, node and log-level"),
+    "overrides clear": Order(
+        "POST", "/overrides/clear", show.summary, "take back all of drain, node, room and log-level"
+    ),
     "disconnect": Order(
         "POST", "/disconnect", show.summary, "end a client's connection: HOST:PORT, or HOST for many", ("ADDRESS",)
     ),

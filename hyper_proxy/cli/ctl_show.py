@@ -215,6 +215,9 @@ def overrides(answer: Answer) -> str:
         (f"node {row['state']}", f"{row['instance']} {row['node']}", row["who"], moment(row["at"]))
         for row in found["nodes"]
     ]
+    rows += [
+        (f"room pin {row['room']}", row["instance"], row["who"], moment(row["at"])) for row in found.get("rooms", [])
+    ]
     return table(("order", "of", "by", "at"), rows) if rows else "none: the configuration holds"
 
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 from hyper_proxy.config.model import Instance, Server
 
 
-def overruled(instance: Instance, nodes: Mapping[str, str]) -> Instance:
-    """The instance with exactly these servers out of service: state (OUT_OF_SERVICE) by label.
+def overruled(instance: Instance, nodes: Mapping[str, str], room: str = "") -> Instance:
+    """The instance with exactly these servers out of service: state (OUT_OF_SERVICE) by label; room: "first" or
+    "second", the one that an operator wants to serve.
 
     Labels that it does not have are left aside: such a server may come back with a later reload. A file has no one to
     be drained from, and stays in service.
@@ -19,6 +20,7 @@ def overruled(instance: Instance, nodes: Mapping[str, str]) -> Instance:
             level,
             servers=_overruled(level.servers, nodes),
             peers=_overruled(level.peers, nodes),
+            rooms=replace(level.rooms, pinned=room),
             writers=_overruled(level.writers, nodes),
             pools=tuple(
                 replace(pool, servers=_overruled(pool.servers, nodes), peers=_overruled(pool.peers, nodes))

@@ -15,7 +15,8 @@ class Rooms:
     interval_ms  from one question for a sign of life to the next; failures: of them in a row that make a switch
     hold_s       for how long a server must have answered all of them before it serves again
     folder       where is kept what a server has missed; "": in memory, until the fleet ends
-    max_journal  bytes of what a server may miss before it must be made equal by hand
+    max_journal  bytes of what a server may miss before it is copied whole
+    pinned       never written in a file: the room that an operator wants, "" while the proxy decides (overrule.py)
     sync         "no": the system writes the file when it likes; "yes": before a client has its answer
     """
 
@@ -28,6 +29,7 @@ class Rooms:
     folder: str = ""
     max_journal: int = 64 * 1024 * 1024
     sync: str = "no"
+    pinned: str = ""
 
 
 USUAL_ROOMS = Rooms()

@@ -380,8 +380,8 @@ SETTINGS: tuple[Setting, ...] = (
             "the folder for what must not be forgotten: which server has missed what; empty: in memory, until the "
             "fleet ends", only=PIPELINED),
     Setting("rooms", "max_journal", Size(64 * KIB, 64 * GIB), "64MB",
-            'names of keys that one server may miss where writes = "mirror"; with more it stays out until it was made '
-            "equal by hand", only=("redis", "memcache")),
+            'names of keys that one server may miss where writes = "mirror"; with more it is emptied, and all keys are '
+            "copied to it", only=("redis", "memcache")),
     Setting("rooms", "sync", _names("no", "yes"), "no",
             "whether a missed write is on the disk before its client is answered; no: a crash of the whole machine may "
             "lose the last ones, a crash of the proxy does not", only=("redis", "memcache")),

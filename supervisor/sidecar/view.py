@@ -79,6 +79,10 @@ def overrides_in_words(overrides: dict[str, Any]) -> list[str]:
         f"server {row['node']} of instance {row['instance']}: {row['state']} by order of {row['who']}"
         for row in overrides["nodes"]
     ]
+    found += [
+        f"instance {row['instance']}: the {row['room']} room serves by order of {row['who']}"
+        for row in overrides.get("rooms", [])
+    ]
     return found
 
 

@@ -98,6 +98,7 @@ def test_the_model_has_a_field_for_every_setting_and_no_other(section: str) -> N
     beside = {
         "proxy": {"path", "admin", "admin_token", "show_keys", "log", "instances"},
         "level": {"peers", "pools"},
+        "rooms": {"pinned"},
         "instance": {"levels"},
     }
     assert fields == set(keys_of(section)) | (tables - {"level", "pool"}) | beside.get(section, set())

@@ -185,7 +185,7 @@ def test_what_is_ordered_outlives_reloads_and_workers(start_shop: StartShop) -> 
     assert (row["instance"], row["node"], row["state"]) == ("shop", "a", "drained")
     assert row["who"].startswith("127.0.0.1 ")
     assert shop.get("/stats")["overrides"]["nodes"] == [row]
-    assert shop.order("/overrides/clear")["overrides"] == {"drained": None, "log_level": None, "nodes": []}
+    assert shop.order("/overrides/clear")["overrides"] == {"drained": None, "log_level": None, "nodes": [], "rooms": []}
     assert shop.ask_all_workers("a") == {"None"}
 
 

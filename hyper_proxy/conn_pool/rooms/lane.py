@@ -88,10 +88,11 @@ class RoomLeg(Leg):
             self.give_up(error)
             return
         self.again = True
-        if self.klass != READ and pair.active == position and pair.can_serve(1 - position):
+        waits: cython.bint = self.klass != READ or bool(pair.waiting)  # a read stays behind the writes before it
+        if waits and pair.active == position and pair.can_take_over(1 - position):
             pair.waiting.append(self.resend)
             pair.wake()
-        elif pair.active != position or (self.klass == READ and pair.can_serve(1 - position)):
+        elif pair.active != position or (self.klass == READ and pair.can_take_over(1 - position)):
             lane: Lane = self.route.lanes[1 - position]
             lane.submit(self.raw, self.klass, self, 1 - position)
         else:
@@ -189,7 +190,7 @@ class MarkLeg(RoomLeg):
             self.give_up(spare if own is None else own)
             return
         self.again = True
-        if own is not None and pair.can_serve(1 - side):
+        if own is not None and pair.can_take_over(1 - side):
             pair.waiting.append(self.resend)
             pair.wake()
         elif own is None:

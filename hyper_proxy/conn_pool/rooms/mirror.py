@@ -132,7 +132,7 @@ class MirrorLeg(RoomLeg):
         self.crowded = self.crowded or self.copying.overlap.others(self.cells)[1] != self.others
         self.copying.overlap.leave(self.cells)
         serves = self.pair.active
-        if isinstance(self.outcomes[serves], BackendError) and self.pair.can_serve(1 - serves):
+        if isinstance(self.outcomes[serves], BackendError) and self.pair.can_take_over(1 - serves):
             self.pair.waiting.append(self._decide)  # is it dead? then the peer's answer counts
             self.pair.wake()
         else:

@@ -66,7 +66,7 @@ class Pair:
         self.words = place.words
         self.preferred = preferred
         self.clean_by = clean_by
-        self.pin = -1
+        self.pin = ROOMS.index(rooms.pinned) if rooms.pinned else -1
         self.doubts = [0, 0]
         self.heard_since: list[float | None] = [None, None]  # since when every sign of life has come
         self.last: BackendError | None = None  # of many requests that fail together it is one error
@@ -97,6 +97,10 @@ class Pair:
     def missed(self, side: int) -> int:
         """Keys that this worker has put into the journal of a side, and that were not copied yet."""
         return self.count_missed(side)
+
+    def can_take_over(self, side: int) -> bool:
+        """Might it become the active one by itself?"""
+        return self.can_serve(side) and self.pin != 1 - side
 
     # ---- what is seen
 
@@ -137,7 +141,7 @@ class Pair:
             if not mine or self.state(side) & DOWN:
                 return
             serves = self.active == side
-            if serves and (self.pin == side or not self.can_serve(other)):
+            if serves and not self.can_take_over(other):
                 self.decided()  # nobody can take its place: its clients are told
                 return
             missed = self.clean_by == "empty"
@@ -217,7 +221,7 @@ class Pair:
         where = {"instance": self.instance, "node": self.nodes[side].label, "room": ROOMS[side], "why": why}
         with self.place.board.lock(self.place.index, wait=True):
             serves = self.active == side
-            if serves and (self.pin == side or not self.can_serve(other)):
+            if serves and not self.can_take_over(other):
                 log.error("room.doubtful", **where)
                 return
             if serves:
