@@ -55,6 +55,7 @@ class Sentinels(Followed):
     def begin(self, previous: Discovered | None) -> None:
         """A master that was known before is where it was."""
         self.groups: dict[str, Group] = {}
+        self.coming: dict[str, Member] = {}
         for name in self.level.masters:
             before = self.before.pop(name, None)
             if before is None or isinstance(before, Nobody):
@@ -77,6 +78,8 @@ class Sentinels(Followed):
 
     def close(self, successor: Pools | None) -> None:
         self._listener.kill(block=False)
+        for member in self.coming.values():
+            member.close()
         super().close(successor)
 
     # ---- learning
@@ -117,11 +120,11 @@ class Sentinels(Followed):
         """This is where the master is, if it says so itself."""
         master = group.master
         if (master.server.host, master.server.port) != view.master:
-            new = self._member_of(name, view.master, None if isinstance(master, Nobody) else master)
-            if not self._is_master(new):
-                new.close()
+            new = self._coming(name, view.master, None if isinstance(master, Nobody) else master)
+            if not self._is_master(new, isinstance(master, Nobody) or master.is_down):
                 self.doubt()
                 return
+            del self.coming[name]
             log.info("topology.master", instance=self.instance, node=name, address=new.server.address)
             self.members[name] = new
             group.offsets.clear()
@@ -133,11 +136,23 @@ class Sentinels(Followed):
         group.turn_to(master, [self.member(server) for server in replicas])
         master.touch()
 
-    def _is_master(self, member: Member) -> bool:
-        """Sentinels may be behind, and a server that was promoted may not know it yet."""
+    def _coming(self, name: str, address: Address, before: Member | None) -> Member:
+        """The one that may be the master now; the same one as long as it is asked about."""
+        found = self.coming.get(name)
+        if found is None or (found.server.host, found.server.port) != address:
+            if found is not None:
+                found.close()
+            found = self.coming[name] = self._member_of(name, address, before)
+        return found
+
+    def _is_master(self, member: Member, or_silent: bool) -> bool:
+        """Sentinels may be behind, and a server that was promoted may not know it yet. or_silent: one that does not answer
+        is taken for it, too, since there is no better one."""
         try:
             role = parse(ask(member.lane(self.greeting), ROLE, ADMIN))
-        except (BackendError, ReplyError):
+        except BackendError:
+            return or_silent
+        except ReplyError:
             return False
         return isinstance(role, list) and role[:1] == [b"master"]
 

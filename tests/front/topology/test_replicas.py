@@ -56,6 +56,7 @@ def test_a_replica_that_is_too_far_behind_is_not_read_from(watched: Callable[...
     wait_for(lambda: reads(client) == b"value", "it is read from the replica")
     assert (calls(group.client(master), "get"), calls(group.client(replica), "get")) != (0, 0)
     assert calls(group.client(master), "get") == 0
+    wait_for(lambda: lookers(group.client(replica)) == 2, "both workers have looked at it")
     master.freeze()
     try:
         assert client.get("key") == b"value"
@@ -87,6 +88,11 @@ def test_a_replica_without_its_master_is_not_read_from(watched: Callable[..., Wa
     at_replica = calls(replica, "get")
     assert [client.get("key") for _ in range(5)] == [b"old"] * 5
     assert calls(replica, "get") == at_replica >= before
+
+
+def lookers(client: Any) -> int:
+    """How many ask a server how it is, sentinels aside, which have names."""
+    return sum(row["cmd"] == "info" and not row["name"] for row in client.client_list())
 
 
 def reads(client: Any) -> bytes | None:
