@@ -14,8 +14,8 @@ R = TypeVar("R")
 def each(call: Callable[[P], R], parts: Sequence[P]) -> list[R]:
     """call(part) of every part, by position; the last one in the caller's own greenlet. What a call raises is raised
     when all have ended, so no part goes on unseen."""
-    if not parts:
-        return []
+    if len(parts) <= 1:
+        return [call(part) for part in parts]
     outcomes = [_Outcome(call, part) for part in parts]
     others = [gevent.spawn(outcome.run) for outcome in outcomes[:-1]]
     outcomes[-1].run()

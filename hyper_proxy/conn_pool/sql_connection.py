@@ -1,8 +1,8 @@
 """One connection to a MySQL or MariaDB server: one statement at a time, each with its deadline.
 
-PyMySQL speaks the protocol; the socket is ours (sql_wire.py). Columns come as the bytes that the server sends: text as
-UTF-8, numbers as decimals. Values go as parameters only, quoted by the driver in one way for every server, since the
-session's sql_mode is always the same.
+PyMySQL logs in and quotes; the socket is ours (sql_wire.py), and so is the reading of answers (sql_answer.py). Columns
+come as the bytes that the server sends: text as UTF-8, numbers as decimals. Values go as parameters only, quoted by the
+driver in one way for every server, since the session's sql_mode is always the same.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from pymysql.connections import Connection
+from pymysql.constants.COMMAND import COM_QUERY
+from pymysql.constants.CR import CR_SERVER_LOST
 from pymysql.converters import encoders
-from pymysql.err import MySQLError
+from pymysql.err import MySQLError, OperationalError, raise_mysql_exception
 
 from hyper_proxy.common.errors import BackendError
+from hyper_proxy.conn_pool.sql_answer import Answer, packets
 from hyper_proxy.conn_pool.sql_error import DEADLOCK, DUPLICATE, KINDS, LOCK_WAIT, STATEMENT_TIMES, SqlError, describe
 from hyper_proxy.conn_pool.sql_wire import Wire
 from hyper_proxy.stats.classes import ADMIN, WRITE
@@ -58,7 +61,7 @@ class SqlConnection:
         self.idle_since = 0.0
         self.max_bytes = 0
         self.subject = ""  # what the statements are about, for errors: "table profile: "
-        self._description: Any = ()  # of the last statement's columns
+        self._definitions: list[bytes] = []  # of the last statement's columns
         self._asking = False  # between a statement and its whole answer
         self._broken = False
         self._open = False  # a transaction is
@@ -93,6 +96,8 @@ class SqlConnection:
             cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
             cursor.execute("SELECT @@max_allowed_packet")
             self.max_bytes = int(cursor.fetchall()[0][0]) - OK_BYTES
+            if not wire.is_drained():
+                raise ValueError("it answers more than it was asked")
         except MySQLError as error:
             raise self._translated(error) from error
         except RuntimeError as error:  # a way of logging in that needs another package
@@ -107,8 +112,7 @@ class SqlConnection:
 
         klass: of hyper_proxy.stats.classes, under which it is counted.
         """
-        cursor = self._driver.cursor()
-        text: Any = cursor.mogrify(sql, tuple(parameters)).encode()
+        text: Any = self._driver.cursor().mogrify(sql, tuple(parameters)).encode()
         if len(text) > self.max_bytes:
             size, most = len(text), self.max_bytes
             raise self.error("size", f"the statement has {size} bytes, the server takes {most} (max_allowed_packet)")
@@ -118,9 +122,7 @@ class SqlConnection:
         self.node.pool.sent += 1
         self.node.pool.by_class[klass] += 1
         try:
-            self.affected = cursor.execute(text)
-            rows: Any = cursor.fetchall()
-            self._description = cursor.description
+            answer = self._ask(text)
         except MySQLError as error:
             failure = self._translated(error)
             self.node.errors[failure.kind] += 1
@@ -129,12 +131,33 @@ class SqlConnection:
             raise self.error("protocol", f"its answer makes no sense ({error})") from error
         self._asking = False
         self.node.latency.add(int((monotonic() - began) * 1_000_000))
-        return list(rows)
+        self.affected = answer.affected
+        self._definitions = answer.definitions
+        rows: list[Row] = answer.rows
+        return rows
+
+    def _ask(self, text: bytes) -> Answer:
+        """The whole answer to a statement. Raises MySQLError, and NONSENSE."""
+        answer = Answer()
+        try:
+            self.wire.sendall(packets(COM_QUERY, text))
+            whole = False
+            while not whole:
+                data = self.wire.receive()
+                if not data:
+                    raise OperationalError(CR_SERVER_LOST, "the server closed it")
+                whole = answer.feed(data)
+        except OSError as error:
+            raise OperationalError(CR_SERVER_LOST, error.strerror or str(error)) from error
+        if answer.failure:
+            raise_mysql_exception(answer.failure)
+        return answer
 
     def named(self, sql: str) -> list[dict[str, bytes | None]]:
         """The rows of a statement about the server itself, by the names of their columns. Raises SqlError."""
         rows = self.execute(sql, (), ADMIN)
-        return [dict(zip([column[0] for column in self._description], row, strict=True)) for row in rows]
+        names = [_column_name(definition) for definition in self._definitions]
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -190,6 +213,14 @@ class SqlConnection:
         else:
             self._broken = True
         return self._say(KINDS.get(code, "io"), self.subject + describe(code, message), code)
+
+
+def _column_name(definition: bytes) -> str:
+    """The fifth of the texts that a definition begins with; all of them are short."""
+    at = 0
+    for _ in range(4):
+        at += 1 + definition[at]
+    return definition[at + 1 : at + 1 + definition[at]].decode()
 
 
 def _code_and_message(error: MySQLError) -> tuple[int, str]:

@@ -12,6 +12,8 @@ from hyper_proxy.storage.redis import RedisGreeting, encode
 from hyper_proxy.storage.redis_speech import RedisSpeech
 from hyper_proxy.storage.resp import RespParser
 
+FILL = b"*6\r\n$3\r\nSET\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n$2\r\nNX\r\n$2\r\nPX\r\n$%d\r\n%b\r\n"
+
 
 class RedisCache(Cache):
     """The servers of one level."""
@@ -43,7 +45,9 @@ class RedisCache(Cache):
     def fill(self, key: bytes, item: Item, seconds: float) -> bytes | None:
         if item.flags:
             return None
-        return encode("SET", key, item.value, "NX", "PX", max(1, int(seconds * 1000)))
+        lives = b"%d" % max(1, int(seconds * 1000))
+        value = item.value
+        return FILL % (len(key), key, len(value), value, len(lives), lives)  # for each key of a large request
 
     def mark(self, key: bytes, seconds: float) -> bytes:
         return encode("SET", key, MARK, "PX", int(seconds * 1000))

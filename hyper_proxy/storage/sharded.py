@@ -124,6 +124,8 @@ class Sharded(KeyValue):
         self, keys: Sequence[bytes], ask: Callable[[KeyValue, list[bytes]], list[Item | None]]
     ) -> list[Item | None]:
         """Raises Partial when only some of the servers failed."""
+        if len(self.shards) == 1:
+            return ask(self.shards[0], list(keys))
         parts = self._split(keys)
         answers = self._attempt(parts, lambda shard, part: ask(shard, [keys[at] for at in part]))
         items: list[Item | None] = [None] * len(keys)

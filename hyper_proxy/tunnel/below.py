@@ -29,6 +29,7 @@ from hyper_proxy.tunnel.tier import Part, Tier
 
 LOOK_FIRST_S = 0.001  # the pause before somebody else's lease is looked at again; it grows ...
 LOOK_LAST_S = 0.008  # ... up to this
+EACH_ALONE = 8  # keys of one question that have a lease each
 
 Ask = Callable[[Sequence[bytes]], list[Told]]
 Found = dict[bytes, Told]
@@ -52,6 +53,9 @@ class Below:
     def _read(self, shard: int, keys: Sequence[bytes], with_mark: set[bytes]) -> list[Told]:
         if not self.tier.keeps:
             return self.ask(keys)
+        if len(keys) > EACH_ALONE:
+            found = self._fetch(shard, dict.fromkeys(keys)) if with_mark else self._together(shard, keys)
+            return [found[key] for key in keys]
         free: dict[bytes, int | None] = {}  # to be asked for, with the lease
         look: dict[bytes, int | None] = {}  # to be looked for above before: somebody was quicker
         taken: dict[bytes, int] = {}
@@ -73,10 +77,23 @@ class Below:
             calls.append(lambda: self._look(shard, look))
         if taken:
             calls.append(lambda: self._wait(shard, taken))
-        found: Found = {}
+        found = {}
         for part in parallel.each(lambda call: call(), calls):
             found.update(part)
         return [found[key] for key in keys]
+
+    def _together(self, shard: int, keys: Sequence[bytes]) -> Found:
+        """One lease for all keys: who asks for just the same waits. A lock for each would cost more than answers."""
+        place = LEASES.place(self.tier.instance, self.depth, *keys)
+        grant = LEASES.take(place)
+        if grant is Grant.TAKEN:
+            return self._wait(shard, dict.fromkeys(keys, place))
+        leased: dict[bytes, int | None] = dict.fromkeys(keys)
+        if grant is Grant.MINE:
+            leased[keys[-1]] = place  # copies are put above in this order: the last one's answer comes last
+            if LEASES.was_filled(place):
+                return self._look(shard, leased)
+        return self._fetch(shard, leased)
 
     def _wait(self, shard: int, taken: dict[bytes, int]) -> Found:
         """Until whoever asks has what he wants, or seems not to get it; then look above."""
