@@ -17,6 +17,7 @@ from types import FrameType
 from hyper_proxy.cli.resharding.plan import Plan, Where, plan_of
 from hyper_proxy.cli.resharding.walk import Pace, Tally, Walk
 from hyper_proxy.config.model import Server
+from hyper_proxy.conn_pool.moving.schedule import AFTER_S
 
 FAILED = 1
 STOPPED = 130  # as a shell says it of whom Ctrl-C has ended
@@ -110,6 +111,12 @@ def run(arguments: argparse.Namespace) -> int:
 def _look_ahead(plan: Plan, walk: Walk, teller: Teller) -> int:
     """Before the move: what would go wrong?"""
     tally = walk.look()
+    for label, seconds in walk.skews().items():
+        teller.say(
+            f"the clock of {label} is {abs(seconds):.1f} s {'behind' if seconds < 0 else 'ahead of'} this machine's: "
+            f"requests wait {AFTER_S} s for all machines to begin, so their clocks may not differ by more",
+            state="clock", server=label, seconds=round(seconds, 3),
+        )  # fmt: skip
     begins = plan.schedule.moments[0]
     at = datetime.fromtimestamp(begins, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     teller.say(

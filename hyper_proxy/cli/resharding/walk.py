@@ -11,6 +11,7 @@ from hyper_proxy.cli.resharding.plan import Plan, Where
 from hyper_proxy.cli.resharding.server import Connection, Refused
 from hyper_proxy.config.model import Server
 from hyper_proxy.conn_pool.moving.mover import Outcome
+from hyper_proxy.conn_pool.moving.schedule import AFTER_S
 from hyper_proxy.storage.redis_mover import RedisMover
 from hyper_proxy.storage.redis_words import encode
 
@@ -98,6 +99,21 @@ class Walk:
                     self.tally.to_light += self.plan.comes_to_light(connection.server, key)
                 self.told(self.tally)
         return self.tally
+
+    def skews(self) -> dict[str, float]:
+        """Seconds that clocks of servers are ahead of this machine's, by label, where that is too much."""
+        found: dict[str, float] = {}
+        for server in self.plan.servers:
+            with Connection(self.plan.level, server, 0) as connection:
+                before = time.time()
+                said = connection.ask("TIME")
+                after = time.time()
+            if isinstance(said, list) and len(said) == 2:
+                at = int(said[0]) + int(said[1]) / 1e6
+                skew = min(0.0, at - before) or max(0.0, at - after)
+                if abs(skew) > AFTER_S:
+                    found[server.label] = skew
+        return found
 
     def _open(self, servers: list[Server]) -> Iterator[Connection]:
         """A connection to each database of each server that has keys."""

@@ -20,10 +20,14 @@ NEW = 1
 
 
 class Schedule:
-    """moments: unix seconds, rising: begins, and back where it is set. before_s: how long the hold before one is."""
+    """moments: unix seconds, rising: begins, and back where it is set. before_s: how long the hold before one is.
+
+    A clock that is set back does not take the keys back.
+    """
 
     def __init__(self, moments: Sequence[float], timeout: Timeout) -> None:
         self.moments = list(moments)
+        self.reached = 0  # the highest stage that requests were served in
         # A request may wait for its key and then for its answer.
         longest_ms = 2 * (timeout.connect_ms + timeout.queue_ms + timeout.read_ms)
         self.before_s = max(LEAST_BEFORE_S, longest_ms / 1000)
@@ -39,17 +43,20 @@ class Schedule:
         None: in a hold.
         """
         at = time.time()
-        for number, moment in enumerate(self.moments):
+        for number in range(self.reached, len(self.moments)):
+            moment = self.moments[number]
             if at < moment - self.before_s:
                 return number
             if at < moment + AFTER_S:
                 return None
-        return len(self.moments)
+            self.reached = number + 1
+        return self.reached
 
     def hold_left(self) -> float:
         """Seconds until the hold is over, 0 outside of one."""
         at = time.time()
-        ends = [moment + AFTER_S for moment in self.moments if moment - self.before_s <= at < moment + AFTER_S]
+        to_come = self.moments[self.reached :]
+        ends = [moment + AFTER_S for moment in to_come if moment - self.before_s <= at < moment + AFTER_S]
         return max(ends) - at if ends else 0.0
 
     def next_hold(self) -> float | None:
@@ -60,11 +67,13 @@ class Schedule:
     def ahead(self) -> int:
         """The stage outside of a hold; in a hold, the one behind it."""
         at = time.time()
-        return sum(at >= moment - self.before_s for moment in self.moments)
+        return max(self.reached, sum(at >= moment - self.before_s for moment in self.moments))
 
     def check_begin(self, known: Schedule | None) -> None:
         """Raises HyperProxyError for a moment that a running fleet hears of too late, one worker after the other."""
         before = known.moments if known else []
+        if known and before == self.moments[: len(before)]:
+            self.reached = known.reached
         for moment in self.moments:
             left = moment - self.before_s - time.time()
             if moment not in before and left < LEAD_S:

@@ -76,6 +76,9 @@ def test_who_is_in_the_middle_of_something_begins_anew(moving: Callable[..., Mov
     first.set("watched", 1)
     late = move.client().pipeline()
     late.watch("watched")  # before the fleet hears of it
+    undecided = move.client().connection_pool.get_connection()  # its transaction has no server yet
+    undecided.send_command("MULTI")
+    assert undecided.read_response() == b"OK"
     waiting = threading.Thread(target=wait)
     waiting.start()
     move.announce()
@@ -89,6 +92,9 @@ def test_who_is_in_the_middle_of_something_begins_anew(moving: Callable[..., Mov
         open_one.incr("watched")
         with pytest.raises((redis.ResponseError, redis.WatchError)):
             open_one.execute()
+    undecided.send_command("INCR", "watched")
+    with pytest.raises(redis.ResponseError, match="begin anew"):
+        undecided.read_response()
     with first.pipeline() as again:
         again.watch("watched")
         assert again.get("watched") == b"1"
