@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +36,13 @@ def cache_level(kind: str, nodes: list[Running]) -> str:
 
 
 class Two:
-    """A redis front and a memcache front on the same levels: `caches` of one kind above `below`."""
+    """A front of each protocol on the same levels: `caches` of one kind above `below`."""
 
     def __init__(self, stack: ExitStack, folder: Path, kind: str, below: str) -> None:
         start: Callable[[], Running] = {"redis": redis_server, "memcache": memcached}[kind]
         self.kind = kind
         self.caches = [stack.enter_context(start()) for _ in range(2)]
-        self.ports = {"redis": free_port(), "memcache": free_port()}
+        self.ports = {"redis": free_port(), "memcache": free_port(), "http": free_port()}
         levels = cache_level(kind, self.caches) + below
         self.config = "[proxy]\nworkers = 2\ndrain_timeout_s = 1\n" + "".join(
             f'[[instance]]\nname = "{name}"\nprotocol = "{name}"\nlisten = ["127.0.0.1:{port}"]\n{levels}'
@@ -51,6 +52,16 @@ class Two:
         self.redis = stack.enter_context(redis.Redis(port=self.ports["redis"], decode_responses=True))
         self.memcache = pymemcache.Client(("127.0.0.1", self.ports["memcache"]), timeout=10, default_noreply=False)
         stack.callback(self.memcache.close)
+
+    def http(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+        """Status and body of one request."""
+        connection = HTTPConnection("127.0.0.1", self.ports["http"], timeout=10)
+        try:
+            connection.request(method, path, body)
+            response = connection.getresponse()
+            return response.status, response.read()
+        finally:
+            connection.close()
 
     def kept(self, key: str) -> bytes | None:
         """What the cache server of a key has."""
@@ -165,6 +176,18 @@ def test_above_a_table_of_mysql(mariadb: MariaDb, tmp_path: Path, kind: str) -> 
         two.memcache.set("from:sql", b"through the proxy", flags=0)
         assert two.redis.get("from:sql") == "through the proxy"
         assert mariadb.sql("SELECT v FROM kv WHERE k = 'from:sql'") == [(b"through the proxy",)]
+
+
+def test_http_clients_over_the_same_levels(two: Two) -> None:
+    assert two.http("PUT", "/v1/http/greeting", b"hello")[0] in (201, 204)
+    assert two.redis.get("greeting") == "hello"
+    assert two.memcache.get("greeting") == b"hello"
+    assert two.http("GET", "/v1/http/greeting") == (200, b"hello")
+    wait_for(lambda: two.http("GET", "/v1/http/greeting")[1] and two.kept("greeting") == b"hello", "it is kept", 10)
+    two.redis.set("greeting", "good day")
+    assert two.http("GET", "/v1/http/greeting") == (200, b"good day")
+    assert two.http("DELETE", "/v1/http/greeting")[0] == 204
+    assert (two.http("GET", "/v1/http/greeting")[0], two.redis.get("greeting")) == (404, None)
 
 
 def test_above_a_table_on_two_servers(mariadb: MariaDb, tmp_path: Path) -> None:
