@@ -177,8 +177,8 @@ def _option(key: str, row: RouteRow, value: dict[str, Any], place: Place, at: tu
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """What stands at one shard of a level: `server` is asked first, empty where that is found out; `route` says what may
-    become of that, in words."""
+    """What stands at one shard of a level: `server` is asked first, empty where that is found out; `route` says what
+    may become of that, in words."""
 
     server: Server
     route: str = ""

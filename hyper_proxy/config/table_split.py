@@ -40,8 +40,8 @@ def is_split(table: Table) -> bool:
 
 
 def placed(level: Level) -> tuple[Server, ...]:
-    """What the keys of a level are placed over: its servers; its masters, by their names; or its slots, which are called
-    0, 1 ... A redis cluster has none of these: it places its keys itself."""
+    """What the keys of a level are placed over: its servers; its masters, by their names; or its slots, which are
+    called 0, 1 ... A redis cluster has none of these: it places its keys itself."""
     if level.is_found_out:
         return tuple(Server(name=name) for name in level.masters)
     if level.table is None or not is_split(level.table):

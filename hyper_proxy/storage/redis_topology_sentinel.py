@@ -146,8 +146,8 @@ class Sentinels(Followed):
         return found
 
     def _is_master(self, member: Member, or_silent: bool) -> bool:
-        """Sentinels may be behind, and a server that was promoted may not know it yet. or_silent: one that does not answer
-        is taken for it, too, since there is no better one."""
+        """Sentinels may be behind, and a server that was promoted may not know it yet. or_silent: one that does not
+        answer is taken for it, too, since there is no better one."""
         try:
             role = parse(ask(member.lane(self.greeting), ROLE, ADMIN))
         except BackendError:

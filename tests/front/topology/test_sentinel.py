@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import redis
 
 from tests.front.topology.conftest import Watched
 from tests.front.topology.writers import Writer
+from tests.kit.ports import free_port
 from tests.kit.wait import wait_for
 
 KEYS = [f"key:{number}" for number in range(100)]
@@ -83,6 +84,24 @@ def test_writes_that_a_demoted_master_refuses_go_to_the_new_one(watched: Callabl
     assert not [fault for fault in writer.faults if "Error" in fault]
     new = proxy.sentinels.watched["alpha"].client(proxy.sentinels.master("alpha"))
     assert new.get("n:0") == proxy.client().get("n:0")
+
+
+def test_a_write_that_a_replica_refuses_waits_for_the_master(watched: Callable[..., Watched]) -> None:
+    """For a moment the server is nobody's master; nothing was done, so it is sent again."""
+    proxy = watched()
+    client, group = proxy.client(), proxy.sentinels.watched["alpha"]
+    server = group.client(group.servers[0])
+    assert client.set("key", 1)
+    server.replicaof("127.0.0.1", free_port())
+    heard: list[object] = []
+    writer = Thread(target=lambda: heard.append(client.incr("key")))
+    writer.start()
+    try:
+        wait_for(lambda: server.info("errorstats").get("errorstat_READONLY", {"count": 0})["count"] >= 2, "it refuses")
+    finally:
+        server.replicaof("no", "one")
+        writer.join()
+    assert heard == [2] and client.get("key") == b"2"
 
 
 def test_it_starts_while_a_sentinel_is_down_and_outlives_a_reload(watched: Callable[..., Watched]) -> None:
