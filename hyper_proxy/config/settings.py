@@ -260,8 +260,8 @@ SETTINGS: tuple[Setting, ...] = (
             "by which share of itself the ttl is longer or shorter, at random, so that copies made together do not all "
             "end together"),
     Setting("write_back", "negative_ttl", Seconds(0, 365 * DAY_S), 0,
-            "how many seconds a level above keeps that there is no such key, at least one; writes through the proxy end "
-            "it at once. 0: it is not kept, so every read of a key that is not there goes down to the last level"),
+            "how many seconds a level above keeps that there is no such key, at least one; writes through the proxy "
+            "end it at once. 0: it is not kept, so every read of a key that is not there goes down to the last level"),
     Setting("write_back", "refresh", Switch(), True,
             "a copy that is asked for very often is fetched anew from below shortly before it ends"),
     Setting("write_back", "max_below", Integer(0, 65_536), 0,

@@ -55,7 +55,11 @@ class RouteLane(Lane):
     @cython.ccall
     def is_full(self) -> cython.bint:
         """Has one of the children too much to take?"""
-        return any([lane.is_full() for lane in self.lanes])
+        lane: Lane
+        full: cython.bint = False
+        for lane in self.lanes:
+            full = full or lane.is_full()
+        return full
 
     def wait_for_room(self) -> BackendError | None:
         """Wait for the first that is full; who waits looks again at all."""
