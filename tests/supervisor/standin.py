@@ -195,7 +195,7 @@ class StandIn:
             while self.clients:
                 gevent.sleep(0.01)
 
-    def overrule(self, out: Mapping[str, Mapping[str, str]]) -> None:
+    def overrule(self, out: Mapping[str, Mapping[str, str]], pinned: Mapping[str, str]) -> None:
         """It has no servers."""
 
     def list_clients(self, instance: str, limit: int) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from hyper_proxy.conn_pool.asking import ask, ask_all
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.conn_pool.rooms.journal import Full, Journal, Missed
 from hyper_proxy.conn_pool.rooms.overlap import Overlap, cell_of
-from hyper_proxy.conn_pool.rooms.pair import CATCHING_UP, LOST, MISSED, ROOMS, Pair
+from hyper_proxy.conn_pool.rooms.pair import BEHIND, CATCHING_UP, DOWN, LOST, MISSED, ROOMS, Pair
 from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ
 
 if TYPE_CHECKING:
@@ -170,10 +170,17 @@ class Copying:
         return self.pair.nodes[side].lane(greeting)
 
     def tidy(self) -> None:
-        """At every beat: copy what is doubtful, if both are well."""
-        if self.doubtful and not self.clearing and self.pair.state(1 - self.pair.active) == 0:
+        """At every beat: copy what is doubtful, if both are well; of a side that is not it is kept."""
+        other = 1 - self.pair.active
+        if self.doubtful and self.pair.state(other) & (DOWN | BEHIND):
+            self._keep_doubtful(other)
+        elif self.doubtful and not self.clearing:
             self.clearing = True
             gevent.spawn(self._clear)
+
+    def _keep_doubtful(self, side: int) -> None:
+        doubtful, self.doubtful = self.doubtful, set()
+        self.keep(side, doubtful)
 
     def _clear(self) -> None:
         side = 1 - self.pair.active
@@ -189,5 +196,7 @@ class Copying:
 
     def close(self) -> None:
         """Another configuration serves."""
+        if self.doubtful:
+            self._keep_doubtful(1 - self.pair.active)
         for journal in self.journals:
             journal.close()

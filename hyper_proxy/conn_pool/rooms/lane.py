@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """The lanes of a pair: a request goes to the node that serves, and to its peer when that one dies under it.
 
-A read that fails is read from the peer at once. A write that fails must not be done there while the others still use
-this node: it waits until it is decided whether this node is dead, which takes a question and its deadline, and is then
-repeated where that is safe: when it was not sent, or may be done twice.
+A read that fails is read from the peer at once, where that has the same. A write that fails must not be done there
+while the others still use this node: it waits until it is decided whether this node is dead, which takes a question and
+its deadline, and is then repeated where that is safe: when it was not sent, or may be done twice.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ class RoomLeg(Leg):
             self.give_up(error)
             return
         self.again = True
-        waits: cython.bint = self.klass != READ or bool(pair.waiting)  # a read stays behind the writes before it
+        # A read stays behind the writes before it, and is answered by who has the same, or serves.
+        waits: cython.bint = self.klass != READ or bool(pair.waiting) or not pair.alike
         if waits and pair.active == position and pair.can_take_over(1 - position):
             pair.waiting.append(self.resend)
             pair.wake()

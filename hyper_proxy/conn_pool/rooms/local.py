@@ -25,9 +25,13 @@ def networks(table: str) -> list[Network]:
     return found
 
 
-def nearer(first: Sequence[Server], second: Sequence[Server]) -> int:
+def routes() -> str:
+    """The kernel's table, empty where there is none."""
+    return ROUTES.read_text() if ROUTES.exists() else ""
+
+
+def nearer(first: Sequence[Server], second: Sequence[Server], table: str) -> int:
     """0 or 1: the room that has more servers near; the first when they are even. Names of hosts count as far."""
-    table = ROUTES.read_text() if ROUTES.exists() else ""
     near = networks(table)
     return int(sum(_is_near(one, near) for one in second) > sum(_is_near(one, near) for one in first))
 

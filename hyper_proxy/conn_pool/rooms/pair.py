@@ -66,6 +66,7 @@ class Pair:
         self.words = place.words
         self.preferred = preferred
         self.clean_by = clean_by
+        self.alike = rooms.writes != "single"  # does the side that does not serve have the same?
         self.pin = ROOMS.index(rooms.pinned) if rooms.pinned else -1
         self.doubts = [0, 0]
         self.heard_since: list[float | None] = [None, None]  # since when every sign of life has come

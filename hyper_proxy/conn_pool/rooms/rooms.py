@@ -8,12 +8,13 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from hyper_proxy.common.board import BOARDS, Board
+from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.conn_pool.rooms.copying import Copying
 from hyper_proxy.conn_pool.rooms.empty import Emptying
 from hyper_proxy.conn_pool.rooms.heart import Heart
 from hyper_proxy.conn_pool.rooms.identity import Hearing
 from hyper_proxy.conn_pool.rooms.lane import MarkLane, RoomLane
-from hyper_proxy.conn_pool.rooms.local import nearer
+from hyper_proxy.conn_pool.rooms.local import nearer, routes
 from hyper_proxy.conn_pool.rooms.mirror import MirrorLane
 from hyper_proxy.conn_pool.rooms.overlap import overlap
 from hyper_proxy.conn_pool.rooms.pair import Pair
@@ -47,10 +48,13 @@ class Rooms:
         first: Iterable[Node], second: Iterable[Node],
     ) -> None:  # fmt: skip
         rooms = level.rooms
-        board = BOARDS.of(rooms.folder)
+        try:
+            board = BOARDS.of(rooms.folder)
+        except OSError as error:
+            raise HyperProxyError(f"instance '{instance}': rooms.folder {rooms.folder}: {error.strerror}") from error
         preferred = {"first": 0, "second": 1}.get(rooms.prefer)
         if preferred is None:
-            preferred = nearer(level.servers, level.peers)
+            preferred = nearer(level.servers, level.peers, routes())
         self.level = level
         self.greeting = greeting
         self.speech = speech

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.front.rooms.conftest import Site
+from tests.kit.rooms import Site
 from tests.kit.wait import wait_for
 
 BELOW = '  [[instance.level]]\n  storage = "sqlite"\n  servers = ["keys.db"]\n'
@@ -82,3 +82,23 @@ def test_nothing_old_is_read_whatever_becomes_of_a_room(
             reader.thread.join()
     assert [text for reader in readers for text in reader.wrong] == []
     assert [text for reader in readers for text in reader.errors] == []
+
+
+def test_what_is_old_is_known_after_a_restart(build: Callable[..., Site]) -> None:
+    site = build("memcache", 'folder = "rooms"', below=BELOW)
+    client = site.client()
+    site.wait_until_served_by(0)
+    site.wait_until_ready(1)
+    client.set("k", "old")
+    wait_for(lambda: client.get("k") and any(site.to(one.port, "memcache").get("k") == b"old" for one in site.rooms[0]),
+             "it is copied")  # fmt: skip
+    site.kill(0, "freeze")
+    site.wait_until_served_by(1)
+    client.set("k", "new")
+    site.stop()
+    site.revive(0, "freeze")
+    site.start('folder = "rooms"')
+    again = site.client()
+    assert again.get("k") == b"new"
+    site.wait_until_served_by(0)
+    assert again.get("k") == b"new"

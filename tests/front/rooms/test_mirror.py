@@ -5,70 +5,16 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from threading import Event, Thread
+from threading import Event
 from typing import Any
 
 import pytest
 import redis
 
-from tests.front.rooms.conftest import Site
+from tests.kit.rooms import Site, Writer, wait_until_equal
 from tests.kit.wait import wait_for
 
 MIRROR = 'writes = "mirror"\n    folder = "rooms"'
-
-
-class Writer:
-    """A client that writes in many ways under keys of its own, and under some that all of them write."""
-
-    def __init__(self, client: Any, index: int, stopping: Event) -> None:
-        self.client = client
-        self.index = index
-        self.stopping = stopping
-        self.number = 0
-        self.steps = 0
-        self.errors: list[str] = []
-        self.thread = Thread(target=self._run)
-        self.thread.start()
-
-    def _run(self) -> None:
-        while not self.stopping.is_set():
-            self.number += 1
-            try:
-                self.step(f"c{self.index}")
-            except Exception as error:  # noqa: BLE001  every kind of failure counts
-                self.errors.append(repr(error))
-            self.steps += 1
-
-    def step(self, own: str) -> None:
-        self.client.set(f"{own}:{self.number % 40}", str(self.number))
-        self.client.set(f"shared:{self.number % 7}", f"{self.index} {self.number}")
-        if isinstance(self.client, redis.Redis):
-            self.client.incr(f"{own}:count")
-            self.client.rpush(f"{own}:list", self.number)
-            self.client.incr("shared:count")
-        assert self.client.get(f"{own}:{self.number % 40}") == str(self.number).encode()
-
-
-def held(site: Site, side: int) -> dict[Any, Any]:
-    """All that the servers of a room have."""
-    found: dict[Any, Any] = {}
-    for server in site.rooms[side]:
-        client = site.to(server.port)
-        if site.kind == "redis":
-            for key in client.scan_iter():
-                found[key] = client.lrange(key, 0, -1) if key.endswith(b"list") else client.get(key)
-        else:
-            names = [f"c{one}:{number}" for one in range(4) for number in range(40)]
-            found |= client.get_many([*names, *(f"shared:{number}" for number in range(7))])
-    return found
-
-
-def wait_until_equal(site: Site) -> dict[Any, Any]:
-    """Both rooms have the same; all of it."""
-    site.wait_until_ready(0)
-    site.wait_until_ready(1)
-    wait_for(lambda: held(site, 0) == held(site, 1), "both rooms have the same", 20)
-    return held(site, 0)
 
 
 @pytest.mark.parametrize("how", ["kill", "freeze"])

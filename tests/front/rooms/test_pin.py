@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import redis
 
-from tests.front.rooms.conftest import Site
+from tests.kit.rooms import Site
 from tests.kit.wait import wait_for
 
 

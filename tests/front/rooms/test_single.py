@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.front.rooms.conftest import SIDES, Site
+from tests.kit.rooms import SIDES, Site
 from tests.kit.wait import wait_for
 
 MOST_S = 1.0

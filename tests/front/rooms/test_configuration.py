@@ -1,0 +1,68 @@
+"""What is said of rooms in a configuration, and what `explain` and `check` say of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from hyper_proxy.config.load import inspect_text
+from hyper_proxy.config.model import Server
+from hyper_proxy.conn_pool.rooms.local import LOOPBACK, nearer, networks
+from hyper_proxy.explain import as_json, explain
+
+ROUTE = """Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT
+eth0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\t0\t0\t0
+eth0\t0000000A\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0
+"""
+
+
+def config(servers: str, more: str = "", protocol: str = "redis", storage: str = "redis", below: str = "") -> str:
+    """A file with one instance."""
+    return (
+        f'[[instance]]\nname = "shop"\nprotocol = "{protocol}"\nlisten = ["127.0.0.1:7000"]\n'
+        f'[[instance.level]]\nstorage = "{storage}"\nservers = [{servers}]\n{more}\n{below}'
+    )
+
+
+TWO = '"10.0.0.1:6379 a", "10.0.0.2:6379 b", "----", "10.1.0.1:6379 a", "10.1.0.2:6379 c"'
+BELOW = '[[instance.level]]\nstorage = "sqlite"\nservers = ["keys.db"]\n'
+
+
+def test_explain_names_both_nodes_of_a_pair() -> None:
+    found, findings = inspect_text(config(TWO), "t.toml")
+    assert found is not None
+    assert findings == []
+    peers = {"a": "a@second (10.1.0.1:6379)", "b": "c (10.1.0.2:6379)"}
+    for number in range(10):
+        (key,) = as_json(explain(found, "shop", [b"GET", b"k%d" % number]))["keys"]
+        (level,) = key["levels"]
+        assert level["route"] == f"in the second room {peers[level['label']]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (config('"a:1"', "rooms = { hold_s = 1 }"), "there is one room"),
+        (config(TWO, 'rooms = { writes = "mirror" }'), "takes a folder"),
+        (config(TWO, 'rooms = { writes = "mirror", folder = "x", on_return = "keep" }'), "on_return has no effect"),
+        (config(TWO, 'connections = 2\nrooms = { writes = "mirror", folder = "x" }'), "takes connections = 1"),
+        (config(TWO, 'rooms = { writes = "mirror" }', below=BELOW), "writes has no effect"),
+        (config(TWO, protocol="http"), "not for http over redis"),
+        (config('"10.0.0.1:6379 a", "----", "10.1.0.1:6379", "10.1.0.2:6379"'), "have 1 and 2 servers"),
+        (config('"10.0.0.1:6379 a", "----", "10.0.0.1:6379 b"'), "is also"),
+    ],
+)
+def test_what_can_not_be_kept_is_found(text: str, says: str) -> None:
+    _, findings = inspect_text(text, "t.toml")
+    assert any(says in finding.message for finding in findings), findings
+
+
+def test_near_is_what_is_reached_without_a_gateway() -> None:
+    assert [str(network) for network in networks(ROUTE)] == [str(LOOPBACK), "10.0.0.0/16"]
+
+
+def test_the_room_with_more_servers_near_is_preferred() -> None:
+    far, near = Server(host="192.0.2.1", port=1), Server(host="127.0.0.1", port=1)
+    assert nearer([far], [near], ROUTE) == 1
+    assert nearer([near], [far], ROUTE) == 0
+    assert nearer([far, near], [near, far], ROUTE) == 0
+    assert nearer([far], [Server(path="/run/a.sock")], ROUTE) == 1
