@@ -17,9 +17,7 @@ ONE_KEY = frozenset(
     b"ZRANGE ZRANGEBYLEX ZRANGEBYSCORE ZRANK ZREVRANGE ZREVRANGEBYLEX ZREVRANGEBYSCORE ZREVRANK ZSCORE".split()
 )
 """Reads of one key, the word behind the command. EXISTS may have more; then it is left alone."""
-NOTHING = frozenset(
-    text.replace(b"|", b"\r\n") for text in b"$-1| $0|| *-1| *0| _| :0| :-2| %0| ~0| +none|".split()
-)
+NOTHING = frozenset(text.replace(b"|", b"\r\n") for text in b"$-1| $0|| *-1| *0| _| :0| :-2| %0| ~0| +none|".split())
 """What such a read may be answered when there is no such key."""
 DBS = re.compile(rb"^db(\d+):keys=", re.MULTILINE)
 SCANNED = 500
