@@ -20,7 +20,7 @@ from tests.kit.wait import wait_for
 
 TIMES = "timeout = { connect_ms = 200, read_ms = 600, queue_ms = 200 }\n  backoff = { base_ms = 20, max_ms = 100 }"
 HOLD_S = 2.0  # before a moment, with these
-LEAD_S = HOLD_S + 6.5  # a fleet is told of it so long before
+LEAD_S = HOLD_S + 7.5  # a fleet is told of it so long before
 
 
 class Moving:
@@ -48,20 +48,20 @@ class Moving:
         """Servers as they stand in the file."""
         return ", ".join(f'"{self.servers["abc".index(name)].address} {name}"' for name in names)
 
-    def config(self, route: str, names: str = "ab") -> str:
-        """The configuration with this route, or without one."""
+    def config(self, route: str, names: str = "ab", port: int = 0) -> str:
+        """The configuration with this route, or without one; port: for another fleet on the same servers."""
         pool = f'    [[instance.level.pool]]\n    name = "new"\n    servers = [{self.listed("abc")}]\n' if route else ""
         return (
             '[proxy]\nworkers = 2\n[[instance]]\nname = "shop"\nprotocol = "redis"\nallow = ["FLUSHDB", "KEYS"]\n'
-            f'listen = ["127.0.0.1:{self.port}"]\n'
+            f'listen = ["127.0.0.1:{port or self.port}"]\n'
             f'  [[instance.level]]\n  storage = "redis"\n  servers = [{self.listed(names)}]\n'
             f'  hash_tag = "{{}}"\n  {TIMES}\n{self.more}' + (f"  route = {route}\n{pool}" if route else "")
         )
 
-    def route(self) -> str:
-        """The move with its moments."""
+    def route(self, later_s: float = 0.0) -> str:
+        """The move with its moments; later_s: as a machine has them whose clock is so far behind."""
         back = f", back = {_toml(self.back)}" if self.back > self.begins else ""
-        return f'{{ move = "new", of = "main", begins = {_toml(self.begins)}{back} }}'
+        return f'{{ move = "new", of = "main", begins = {_toml(self.begins + timedelta(seconds=later_s))}{back} }}'
 
     def load(self, text: str) -> None:
         """Another configuration, for all workers."""

@@ -5,13 +5,19 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable
+from datetime import timedelta
+from threading import Event, Thread
 
 import pytest
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from tests.front.reshard import idle
-from tests.front.reshard.conftest import Moving
+from tests.front.reshard.conftest import LEAD_S, Moving
 from tests.front.reshard.writers import Writers, read
+from tests.kit.fleet import Fleet
+from tests.kit.ports import free_port
 from tests.kit.wait import wait_for
 
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
@@ -89,6 +95,42 @@ def test_a_new_server_that_fails_meanwhile(moving: Callable[..., Moving], frozen
     assert status == 0, text
     verify(move, writers, "abc")
     idle.check([move.to(server) for server in move.servers], move.kept(), began, 3000)
+
+
+def test_two_fleets_whose_clocks_differ(moving: Callable[..., Moving]) -> None:
+    """All clients of both count the same keys: what was answered was done, once."""
+    move = moving()
+    port = free_port()
+    keys = [f"{number}:count" for number in range(60)]
+    stop, faults = Event(), []
+    done = [0] * 4
+
+    def count(index: int, to: int) -> None:
+        client = redis.Redis(port=to, socket_timeout=20, retry=Retry(NoBackoff(), 0))
+        try:
+            while not stop.is_set():
+                with client.pipeline(transaction=False) as pipeline:
+                    for key in keys:
+                        pipeline.incr(key)
+                    pipeline.execute()
+                done[index] += 1
+        except redis.RedisError as error:
+            faults.append(repr(error))
+
+    with Fleet(move.config("", port=port), move.folder) as other:
+        clients = [Thread(target=count, args=(index, [move.port, port][index % 2])) for index in range(len(done))]
+        for client in clients:
+            client.start()
+        move.announce(LEAD_S + 5)  # two reloads
+        other.write(move.config(move.route(0.4), port=port))
+        assert other.reload().accepted
+        move.wait_until(move.begins + timedelta(seconds=1.5))
+        stop.set()
+        for client in clients:
+            client.join()
+        assert faults == []
+        assert move.client().mget(keys) == [b"%d" % sum(done)] * len(keys)
+        assert len(move.kept()[2]) > 10
 
 
 def _fails(client: redis.Redis, key: str) -> bool:
