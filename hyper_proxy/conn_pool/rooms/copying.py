@@ -38,6 +38,10 @@ STEP_S = 0.001
 SETTLE_S = 1.0  # writes that began under another state have ended by then
 
 
+_DOUBTFUL: dict[str, set[Missed]] = {}
+"""By pair, in this process: a reload makes a new Copying, which goes on with them."""
+
+
 class Copying:
     """place: of the journals' generations on the board: words 1 and 2."""
 
@@ -53,7 +57,7 @@ class Copying:
             Journal(rooms.folder, f"{name}.{ROOMS[side]}", place, 1 + side, rooms.max_journal, rooms.sync == "yes")
             for side in range(2)
         ]
-        self.doubtful: set[Missed] = set()
+        self.doubtful = _DOUBTFUL.setdefault(name, set())
         self.clearing = False
         pair.count_missed = lambda side: len(self.journals[side].known)
         for side in range(2):
@@ -179,12 +183,14 @@ class Copying:
             gevent.spawn(self._clear)
 
     def _keep_doubtful(self, side: int) -> None:
-        doubtful, self.doubtful = self.doubtful, set()
+        doubtful = list(self.doubtful)
+        self.doubtful.clear()
         self.keep(side, doubtful)
 
     def _clear(self) -> None:
         side = 1 - self.pair.active
-        doubtful, self.doubtful = list(self.doubtful), set()
+        doubtful = list(self.doubtful)
+        self.doubtful.clear()
         try:
             while doubtful:
                 self._copy(side, *doubtful[-1])
@@ -196,7 +202,5 @@ class Copying:
 
     def close(self) -> None:
         """Another configuration serves."""
-        if self.doubtful:
-            self._keep_doubtful(1 - self.pair.active)
         for journal in self.journals:
             journal.close()

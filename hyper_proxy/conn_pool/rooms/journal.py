@@ -87,10 +87,10 @@ class Journal:
 
     def begin_another(self) -> list[Path]:
         """Further records go to another file; those before. Only the process that holds the place does that."""
-        generation = int(self.place.words[self.word]) + 1
-        self.place.words[self.word] = generation
-        paths = self.folder.glob(f"{self.name}.*.missed")
-        return [path for path in paths if path.name != f"{self.name}.{generation}.missed"]
+        paths = list(self.folder.glob(f"{self.name}.*.missed"))
+        known = [int(path.name.split(".")[-2]) for path in paths]  # the board may have been lost
+        self.place.words[self.word] = 1 + max([int(self.place.words[self.word]), *known])
+        return paths
 
     def read(self, path: Path) -> Iterator[Missed]:
         """The records of a file."""

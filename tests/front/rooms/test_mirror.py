@@ -136,3 +136,37 @@ def test_what_chance_decides_is_made_equal(build: Callable[..., Site]) -> None:
     sets = [{member for server in room for member in site.to(server.port).smembers("set")} for room in site.rooms]
     assert sets[0] == sets[1]
     assert sets[0] | popped == {str(number).encode() for number in range(1000)}
+
+
+def test_a_reload_forgets_nothing(build: Callable[..., Site]) -> None:
+    site = build("redis", MIRROR)
+    stopping = Event()
+    writers = [Writer(site.client(), index, stopping) for index in range(4)]
+
+    def go_on() -> None:
+        at = sum(writer.steps for writer in writers)
+        wait_for(lambda: sum(writer.steps for writer in writers) > at + 50, "it is written")
+
+    try:
+        site.wait_until_served_by(0)
+        for number in range(3):
+            site.kill(0, "freeze")
+            site.wait_until_served_by(1)
+            go_on()
+            site.fleet.write(site.config(f"{MIRROR}\n    interval_ms = {90 + number}"))
+            assert site.fleet.reload().accepted
+            site.wait_until_served_by(1)
+            go_on()
+            site.revive(0, "freeze")
+            site.wait_until_served_by(0)
+            go_on()
+            site.fleet.write(site.config(f"{MIRROR}\n    interval_ms = {80 + number}"))
+            assert site.fleet.reload().accepted
+            go_on()
+    finally:
+        stopping.set()
+        for writer in writers:
+            writer.thread.join()
+    assert [text for writer in writers for text in writer.errors] == []
+    found = wait_until_equal(site)
+    assert found[b"shared:count"] == str(sum(writer.number for writer in writers)).encode()
