@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.kit.mariadb import FULL_COLUMNS, MariaDb
 from tests.kit.rooms import Site
 from tests.kit.wait import wait_for
 
@@ -57,7 +58,17 @@ class Reader:
 def test_nothing_old_is_read_whatever_becomes_of_a_room(
     build: Callable[..., Site], kind: str, front: str, how: str
 ) -> None:
-    site = build(kind, below=BELOW, front=front)
+    kill_twice(build(kind, below=BELOW, front=front), how)
+
+
+def test_nor_above_a_table_of_mysql(build: Callable[..., Site], mariadb: MariaDb) -> None:
+    mariadb.make_table()
+    patient = "timeout = { connect_ms = 500, read_ms = 2000 }"
+    kill_twice(build("redis", below=mariadb.level(FULL_COLUMNS, patient)), "kill")
+
+
+def kill_twice(site: Site, how: str) -> None:
+    """Readers and writers find what they must while the first room dies and returns."""
     stopping = Event()
     readers = [Reader(site.client(), index, stopping) for index in range(4)]
 
