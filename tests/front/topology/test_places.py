@@ -134,10 +134,11 @@ def test_sentinels_in_every_place(stack: ExitStack, tmp_path: Path, below: str) 
 
 
 def attempt(check: Callable[[str], None]) -> bool:
-    """An error is a right answer while there is no master."""
+    """An error is a right answer while there is no master, and what the old one took before it knew of its end is lost,
+    marks of a cache as well: then all is written once more."""
     try:
         check("two")
-    except (redis.RedisError, pymemcache.MemcacheError):
+    except (redis.RedisError, pymemcache.MemcacheError, AssertionError):
         return False
     return True
 
