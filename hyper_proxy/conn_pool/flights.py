@@ -77,11 +77,15 @@ class Flights:
         error.sent = sent
         self.answering_at = now()
         self.refusing = not sent
+        index: cython.Py_ssize_t = head
         try:
-            for index in range(head, len(entries), 2):
-                if entries[index] is not None:
-                    entries[index].fail(entries[index + 1], error)
+            while index < len(entries):
+                index += 2
+                if entries[index - 2] is not None:
+                    entries[index - 2].fail(entries[index - 1], error)
         finally:
+            if index < len(entries):  # a fault of one who waits is not the others'
+                self.fail(entries, index, error, sent)
             self.answering_at = 0.0
             self.refusing = False
             if sent:

@@ -340,13 +340,17 @@ class Lane:
             self.loop.run_callback(self._ready, sock)
 
     def _refused(self, error: BackendError) -> None:
-        """The connection did not come about, or will not be tried."""
+        """The connection did not come about."""
+        self.flights.fail(self._take_back(error), 0, error, False)
+
+    def _take_back(self, error: BackendError) -> list:
+        """Who waits for what will not be sent."""
         self.state = CLOSED
         if self.private:
             self._end(error)
         queue, self.queue, self.pending, self.pending_bytes = self.queue, [], [], 0
         self.room.open()
-        self.flights.fail(queue, 0, error, False)
+        return queue
 
     def _ready(self, sock: Any) -> None:
         if self.state != CONNECTING:  # given up in the meantime
@@ -399,10 +403,8 @@ class Lane:
         left = self.queued_at + queue_s - now()
         if left > TIMER_SLACK_S:
             return left
-        queue, self.queue = self.queue, []
-        for raw in self.pending:
-            self.pending_bytes -= len(raw)
-        self.pending = []
+        self.pending_bytes -= sum(map(len, self.pending))
+        queue, self.queue, self.pending = self.queue, [], []
         detail = f"not sent within {round(queue_s * 1000)} ms, for it reads too slowly"
         self.flights.fail(queue, 0, self.node.error("queue", detail), False)
         return queue_s
@@ -428,22 +430,20 @@ class Lane:
             self.scheduled = False
         self.fd = -1
         self.state = CLOSED
-        self.pending_bytes = 0
-        for raw in self.pending:
-            self.pending_bytes += len(raw)
-        waiting, head = self.waiting, self.head
-        self.waiting, self.head = [], 0
+        self.pending_bytes = sum(map(len, self.pending))
+        waiting, head, self.waiting, self.head = self.waiting, self.head, [], 0
         self.answered = self.sent
         # A server may close what has been idle; that is no failure.
         error = self.node.lost(kind, detail, blame and len(waiting) > head)
         if self.private:
             self._end(error)
-        if self.pending:
-            refusal = self._open()
-            if refusal is not None:
-                self._refused(refusal)
+        refusal = self._open() if self.pending else None
+        queue = self._take_back(refusal) if refusal is not None else []
         self.room.open()
-        self.flights.fail(waiting, head, error, True)
+        try:
+            self.flights.fail(waiting, head, error, True)
+        finally:  # behind what was sent: a route hands both on, in this order
+            self.flights.fail(queue, 0, refusal or error, refusal in (None, error))
 
     def _end(self, error: BackendError) -> None:
         self.dead = error

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import redis
 
 from tests.front.routes.conftest import Routed
+from tests.kit.fakes import REDIS, FakeServer
 
 SIZES = {"main": 1, "spare": 1}
 ROUTE = '{ failover = ["main", "spare"] }'
@@ -47,3 +49,19 @@ def test_a_write_that_may_have_been_done_is_not_done_again(routed: Callable[...,
     finally:
         proxy.pools["main"][0].thaw()
     assert proxy.kept("spare", "number") == b"10"
+
+
+@pytest.mark.parametrize("kind", ["redis"], indirect=True)
+def test_writes_of_one_client_are_handed_on_in_their_order(routed: Callable[..., Routed], kind: str) -> None:
+    """The first has been sent and is not answered; the others wait behind it when the connection is given up."""
+    proxy = routed(SIZES, ROUTE)
+    with FakeServer(REDIS, "silent", polite=True) as silent:
+        proxy.fleet.write(proxy.config(ROUTE).replace(proxy.pools["main"][0].address, silent.address))
+        assert proxy.fleet.reload().accepted
+        client = redis.Redis(port=proxy.port)
+        many = client.pipeline(transaction=False)
+        for number in range(50):
+            many.set("key", number)
+        assert many.execute() == [True] * 50
+        client.close()
+    assert proxy.kept("spare", "key") == b"49"
