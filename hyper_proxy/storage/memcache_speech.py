@@ -19,7 +19,7 @@ UNKEYED = (b"cache_memlimit", b"verbosity", b"version", b"slabs", b"lru", b"stat
 RELATIVE_S = 30 * 86400
 """A longer time of living is taken for a moment, in unix seconds."""
 _ITEM = re.compile(rb"VA (\d+)(?: f(\d+)| t(-?\d+))+\r\n")
-_VALUE = re.compile(rb"VALUE (\S+) \d+ (\d+)[^\r\n]*\r\n")
+_VALUE = re.compile(rb"VALUE ([^ ]+) \d+ (\d+)[^\r\n]*\r\n")
 
 
 class MemcacheSpeech(Speech):
@@ -32,7 +32,7 @@ class MemcacheSpeech(Speech):
         return b"flush_all\r\n"
 
     def keys_missed(self, request: bytes, reply: bytes) -> list[bytes]:
-        name, *words = request[: request.index(b"\n")].split()
+        name, *words = words_of(request)
         if name == b"mg":
             return words[:1] if reply.startswith(b"EN") and b"b" not in words[1:] else []
         if name not in LISTS or not reply.endswith(b"END\r\n"):
@@ -47,7 +47,7 @@ class MemcacheSpeech(Speech):
         return b"delete %b\r\n" % key
 
     def keys_written(self, request: bytes) -> list[bytes] | None:
-        name, *words = request[: request.index(b"\n")].split()
+        name, *words = words_of(request)
         if name == b"flush_all":
             return [EVERYTHING]
         if name in UNKEYED:
@@ -77,6 +77,11 @@ class MemcacheSpeech(Speech):
         lives = 0 if left < 0 else max(1, left) if left <= RELATIVE_S else int(time.time()) + left
         mode = b"S" if replace else b"E"
         return b"ms %b %b F%b T%d M%b\r\n%b" % (key, item[1], item[2], lives, mode, reply[item.end() :])
+
+
+def words_of(request: bytes) -> list[bytes]:
+    """The words of a request's line; no other separator than the space is known to memcached."""
+    return [word for word in request[: request.index(b"\n")].rstrip(b"\r").split(b" ") if word]
 
 
 def _keys_of(reply: bytes) -> set[bytes]:

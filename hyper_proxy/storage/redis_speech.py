@@ -84,7 +84,8 @@ class RedisSpeech(Speech):
         if milliseconds == -2:
             return None
         payload = dump[dump.index(b"\n") + 1 : -2]
-        return encode("RESTORE", key, max(0, milliseconds), payload, *(["REPLACE"] if replace else []))
+        lives = 0 if milliseconds == -1 else max(1, milliseconds)  # to RESTORE 0 is for ever
+        return encode("RESTORE", key, lives, payload, *(["REPLACE"] if replace else []))
 
 
 def words_of(request: bytes) -> Iterator[bytes]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
+
+import pytest
 
 from tests.front.routes.conftest import Routed
 
@@ -76,3 +79,12 @@ def test_a_warm_one_that_is_gone_has_nothing(routed: Callable[..., Routed]) -> N
     assert client.get("key") is None
     client.set("key", "value")
     assert client.get("key") == b"value"
+
+
+@pytest.mark.parametrize("kind", ["memcache"], indirect=True)
+def test_a_key_may_have_any_byte_that_memcached_takes(routed: Callable[..., Routed], kind: str) -> None:
+    proxy = routed({"main": 1, "warm": 1}, ROUTE)
+    assert proxy.pools["warm"][0].ask(b"set a\tb 0 0 4\r\nwarm\r\n") == b"STORED\r\n"
+    with socket.create_connection(("127.0.0.1", proxy.port), 10) as client, client.makefile("rb") as answers:
+        client.sendall(b"get a\tb\r\n")
+        assert answers.readline() == b"VALUE a\tb 0 4\r\n"
