@@ -55,7 +55,7 @@ def _tell(path: str, pipe: int) -> None:
     """The child's whole life."""
     code = os.EX_SOFTWARE
     try:
-        with open(pipe, "wb") as out:
+        with open(pipe, "wb", closefd=False) as out:  # its end is that of the process: who hears it kills what is left
             pickle.dump(inspect(path), out)
         code = os.EX_OK
     except BaseException:  # noqa: BLE001  nothing of the parent's must run in this process

@@ -118,7 +118,9 @@ def _read(value: object, place: Place, at: tuple[str | int, ...]) -> Route:
     kinds = [key for key in value if key in ROUTES]
     if len(kinds) != 1:
         wanted = f"one of {', '.join(ROUTES)}"
-        said = f"{' and '.join(kinds)} stand side by side" if kinds else "none of them stands here"
+        said = f"{' and '.join(kinds)} stand side by side"
+        if not kinds:
+            said = "none of them stands here" + next(filter(None, (suggest(key, ROUTES) for key in value)), "")
         place.bad(Bad("HP106", f"a route has {wanted}; {said}"), *at)
         return Route("pool", pool=MAIN)
     kind = kinds[0]
@@ -172,7 +174,7 @@ def _option(key: str, row: RouteRow, value: dict[str, Any], place: Place, at: tu
             place.bad(Bad("HP107", f"{key} is missing: {kind.accepts}"), *at)
     except Bad as bad:
         place.bad(bad, *at, key)
-    return default
+    return 1.0 if default is REQUIRED else default  # the file is refused, but rules go on and want a number
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,3 +221,20 @@ def test_servers_of_several_levels_have_names_of_their_own() -> None:
 def test_write_back_needs_something_above() -> None:
     (found,) = findings(change(PLAIN, "[[instance.level]]", "[instance.write_back]\nttl = 9\n\n[[instance.level]]"))
     assert (found.code, found.line) == ("HP213", line_of(PLAIN, "[[instance.level]]"))
+
+
+@pytest.mark.parametrize(
+    ("route", "says"),
+    [
+        ('{ migrate = "spare", of = "main", begins = "tomorrow", hours = 24 }', "HP105 begins"),
+        ('{ migrate = "spare", of = "main", begins = 2030-01-31T02:00:00Z }', "HP107 hours is missing"),
+        ('{ migrate = "spare", of = "main", hours = 24 }', "HP107 begins is missing"),
+        ('{ move = "spare", of = "main", back = 2030-01-31T02:00:00Z }', "HP107 begins is missing"),
+        ('{ prefx = { "" = "spare" } }', "HP106 none of them stands here; did you mean 'prefix'?"),
+    ],
+)
+def test_an_option_of_a_route_that_is_wrong_is_a_finding_like_any_other(route: str, says: str) -> None:
+    code, *words = says.split(" ", 1)
+    errors = [finding for finding in findings(change(POOLED, ROUTE, f"route = {route}")) if finding.level == ERROR]
+    assert [finding.code for finding in errors] == [code]
+    assert words[0] in errors[0].message

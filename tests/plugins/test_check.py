@@ -135,6 +135,13 @@ def test_what_a_plug_in_prints_and_starts_is_not_in_the_way_of_the_findings(tmp_
     assert done.returncode == 0, done.stderr
 
 
+def test_a_fault_of_the_reading_itself_ends_with_its_status_and_its_stack() -> None:
+    script = "from hyper_proxy import apart; apart.inspect = None; print(apart.inspect_apart('hp.toml')[1][0])"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "ended with status 70" in done.stdout
+    assert "TypeError: 'NoneType' object is not callable" in done.stderr
+
+
 def test_code_that_everybody_can_write_is_a_warning_to_other_users(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
