@@ -26,6 +26,7 @@ class Routed:
         self.stack = stack
         self.kind = kind
         self.pools = {name: [stack.enter_context(START[kind]()) for _ in range(size)] for name, size in sizes.items()}
+        self.clients: dict[tuple[str, int], Any] = {}
         self.port = free_port()
         self.fleet = stack.enter_context(Fleet(self.config(route), folder))
 
@@ -58,9 +59,16 @@ class Routed:
         self.stack.callback(client.close)
         return client
 
+    def server(self, pool: str, index: int) -> Any:
+        """A client of a server, one for all questions."""
+        known = self.clients.get((pool, index))
+        if known is None:
+            known = self.clients[pool, index] = self.to(self.pools[pool][index].port)
+        return known
+
     def kept(self, pool: str, key: str) -> bytes | None:
         """What the servers of a pool have."""
-        found = [self.to(server.port).get(key) for server in self.pools[pool]]
+        found = [self.server(pool, index).get(key) for index in range(len(self.pools[pool]))]
         return next((value for value in found if value is not None), None)
 
 

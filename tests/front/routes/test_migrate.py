@@ -22,8 +22,8 @@ def _moved(proxy: Routed) -> set[str]:
     for key in KEYS:
         client.set(key, "x")
     moved = {key for key in KEYS if proxy.kept("new", key)}
-    for server in proxy.pools["new"] + proxy.pools["main"]:
-        proxy.to(server.port).delete(*KEYS) if proxy.kind == "redis" else proxy.to(server.port).delete_many(KEYS)
+    for server in (proxy.server("main", 0), proxy.server("new", 0), proxy.server("new", 1)):
+        server.delete(*KEYS) if proxy.kind == "redis" else server.delete_many(KEYS)
     return moved
 
 
