@@ -122,7 +122,7 @@ class Lane:
         """Wait until the server has taken what is pending, at most the queue deadline; None, or the BackendError."""
         if self.room.wait(self.node.queue_s):
             return None
-        return self.node.error("busy", f"more than {self.max_pending_bytes} bytes are waiting to be sent to it")
+        return self.node.busy()
 
     def distrust(self, detail: str) -> BackendError:
         """An answer did not fit its question, so no other can be trusted: close. Returns the BackendError to tell."""

@@ -201,6 +201,10 @@ class Node:
     def _say(self, kind: str, detail: str) -> BackendError:
         return BackendError(self.instance, self.where, kind, detail)
 
+    def busy(self) -> BackendError:
+        """A lane is full, and was not waited for, or in vain."""
+        return self.error("busy", f"more than {self.max_pending_bytes} bytes are waiting to be sent to it")
+
     def admit(self, greeting: Greeting) -> BackendError | None:
         """May a connection be tried now? Not if an operator has said no; after a failure when the back-off is over."""
         if self.out:

@@ -7,7 +7,8 @@
     fastest   answered at the first success
 
 The reply is that of the first of the children that have succeeded by then. A server that answers an error has failed,
-too: when there is nothing better the client reads that error.
+too: when there is nothing better the client reads that error. So has one that can't take more, as long as enough others
+can; else one waits for it.
 """
 
 from __future__ import annotations
@@ -39,14 +40,28 @@ class QuorumLane(RouteLane):
         self.patient = kind in ("all", "any")
 
     @cython.ccall
+    def is_full(self) -> cython.bint:
+        """Are there too few that can take more?"""
+        lane: Lane
+        free: cython.Py_ssize_t = 0
+        for lane in self.lanes:
+            if not lane.is_full():
+                free += 1
+        return free < self.need
+
+    @cython.ccall
     def submit(
         self, raw: bytes | bytearray, klass: cython.Py_ssize_t, gather: Gather | None, position: cython.Py_ssize_t
     ) -> None:
         leg: QuorumLeg = QuorumLeg(raw, klass, gather, position, self)
         index: cython.Py_ssize_t
         lane: Lane
+        choosy: cython.bint = not self.is_full()
         for index, lane in enumerate(self.lanes):
-            lane.submit(raw, klass, leg, index)
+            if choosy and lane.is_full():
+                leg.fail(index, lane.node.busy())
+            else:
+                lane.submit(raw, klass, leg, index)
 
 
 @cython.cclass

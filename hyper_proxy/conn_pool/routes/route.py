@@ -62,9 +62,10 @@ class RouteLane(Lane):
         return full
 
     def wait_for_room(self) -> BackendError | None:
-        """Wait for the first that is full; who waits looks again at all."""
+        """Wait for the first that is full; another one may have what is needed before it."""
         lane: Lane = next((lane for lane in self.lanes if lane.is_full()), self.lanes[0])
-        return lane.wait_for_room()
+        error = lane.wait_for_room()
+        return error if self.is_full() else None
 
     def distrust(self, detail: str) -> BackendError:
         """Nobody knows any more which child has given the answer that did not fit: none is trusted."""

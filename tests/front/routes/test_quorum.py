@@ -69,3 +69,24 @@ def test_an_error_that_a_server_answers_is_a_failure(routed: Callable[..., Route
     with pytest.raises(Exception, match=r"(?i)not an integer|non-numeric"):
         client.incr("key", 1)
     assert proxy.kept("c", "key") == b"3"
+
+
+@pytest.mark.parametrize("how", ["majority", "fastest"])
+@pytest.mark.parametrize("kind", ["redis"], indirect=True)
+def test_a_pool_that_reads_nothing_is_not_waited_for(routed: Callable[..., Routed], kind: str, how: str) -> None:
+    """What waits for it fills its buffers and then its queue; the others have room."""
+    proxy = routed(SIZES, _route(how))
+    proxy.fleet.write(proxy.config(_route(how)).replace("read_ms = 300", "read_ms = 3000, queue_ms = 2000")
+                      .replace("backoff =", 'max_pending_bytes = "64KB"\n  backoff ='))  # fmt: skip
+    assert proxy.fleet.reload().accepted
+    client = proxy.client()
+    client.set("key", "value")
+    proxy.pools["c"][0].freeze()
+    try:
+        began = monotonic()
+        for _ in range(20):
+            client.set("key", "x" * 1_000_000)
+        assert client.get("key") == b"x" * 1_000_000
+        assert monotonic() - began < 2.0
+    finally:
+        proxy.pools["c"][0].thaw()
