@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import islice
-from time import monotonic
+from time import monotonic, time
 from typing import TypeVar
 
 import gevent
@@ -176,8 +176,10 @@ class Behind(KeyValue):
         waiting = {key: put for key in keys if (put := self.backlog.get(key))}
         asked = [key for key in keys if key not in waiting]
         found = dict(zip(asked, self.below.read_many(asked), strict=True)) if asked else {}
+        now = time()
         for key, put in waiting.items():
-            found[key] = Item(put.value, put.flags, put.expires_at, 0)
+            over = put.expires_at is not None and put.expires_at <= now
+            found[key] = None if over else Item(put.value, put.flags, put.expires_at, 0)
         return [found[key] for key in keys]
 
     def get_many(self, keys: Sequence[bytes]) -> list[Item | None]:

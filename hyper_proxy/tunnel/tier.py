@@ -138,7 +138,8 @@ class Tier:
         """
         lane = self.nodes.targets[shard].open_lane()
         for position, (key, item) in enumerate(entries):
-            request = self._filling(key, item) if lane is not None and lane.pending_bytes <= SPARE_BYTES else None
+            idle = lane is not None and lane.pending_bytes <= SPARE_BYTES and not lane.is_full()
+            request = self._filling(key, item) if idle else None
             if request is not None and lane is not None:
                 lane.submit(request, IDEMPOTENT, told, position)
             elif told is not None:

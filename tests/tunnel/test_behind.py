@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -73,6 +74,18 @@ def test_what_waits_is_found_when_the_level_has_lost_it(build: Build) -> None:
         stack.levels.put_many([(b"a", Put(b"1"))])
         stack.tiers[0].empty()
         assert stack.read(b"a") == [b"1"]
+
+
+def test_what_waits_ends_in_its_time(build: Build) -> None:
+    stack = build("redis", policies=BEHIND)
+    waits = stack.behind
+    assert waits is not None
+    with Held(stack), gevent.Timeout(5):
+        ends = time.time() + 0.1
+        waits.put_many([(b"a", Put(b"1", 0, ends))])
+        assert [item.value for item in waits.read_many([b"a"]) if item] == [b"1"]
+        until(lambda: time.time() > ends, "its time is over")
+        assert waits.read_many([b"a"]) == [None]
 
 
 def test_what_depends_on_the_present_value_waits_for_it(build: Build) -> None:
