@@ -16,10 +16,11 @@ from tests.kit.ports import free_port
 from tests.kit.wait import wait_for
 from tests.supervisor.conftest import Client, Connect, StartStandIn
 from tests.supervisor.standin import LINES
+from workers.log_writer import MAX_BYTES
 
 # What a request may take on a machine that does other things as well; one that waits for the log takes for ever.
 PATIENCE_S = 1.0
-QUEUED_LINES = 10_000
+LINE_BYTES = 200  # and a little more, of the lines of the stand-in
 
 CONFIG = """
 [proxy]
@@ -135,7 +136,7 @@ def test_what_a_worker_cannot_keep_is_counted_and_told(
     fill(path)
     client: Client = connect(fleet)
     # Twice what waits: what is queued, and as much again that a thread has in hand.
-    for number in range(2 * QUEUED_LINES // LINES + 50):
+    for number in range(2 * MAX_BYTES // (LINES * LINE_BYTES)):
         started = time.monotonic()
         client.send(f"log {number}")
         assert client.receive()[0] == "0"
