@@ -35,8 +35,10 @@ return found
 CHANGE = Script(b"""
 local differs, found, at = false, {}, 1
 for _, key in ipairs(KEYS) do
-  local value, ends = redis.call('GET', key), redis.call('PEXPIRETIME', key)
-  local before = ARGV[at]
+  local value, ends, before = false, -2, ARGV[at]
+  if before ~= 'any' then
+    value, ends = redis.call('GET', key), redis.call('PEXPIRETIME', key)
+  end
   if before == 'absent' then
     differs = differs or value ~= false
   elseif before == 'present' then
@@ -67,4 +69,5 @@ return 'done'
 """)
 """Six words a key: 'any', 'absent' or 'present' with value and end, and what to do if that holds for all keys: 'put'
 with value and end, 'expire' with an end, 'remove', or 'keep'. Answers what is there instead, as READ, when it does not.
+Only a key of which 'any' is said may be of another type.
 """

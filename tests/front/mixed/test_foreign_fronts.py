@@ -220,13 +220,17 @@ def test_redis_has_no_flags_and_no_versions(over_redis: Mixed) -> None:
     assert "HP405" in said and "redis has no flags" in said and said.count("HP405") == 1
 
 
-def test_other_types_of_redis_are_not_touched(over_redis: Mixed) -> None:
+def test_other_types_of_redis_are_replaced_and_not_changed(over_redis: Mixed) -> None:
     for node in over_redis.nodes[0]:
         with redis.Redis(port=node.port) as there:
             there.rpush("list", "x")
     assert over_redis.memcache.get("list") is None
     with pytest.raises(pymemcache.MemcacheClientError, match="another type of value than a string"):
         over_redis.memcache.incr("list", 1)
+    with pytest.raises(pymemcache.MemcacheClientError, match="another type of value than a string"):
+        over_redis.memcache.add("list", b"1")
+    assert over_redis.memcache.set("list", b"1")
+    assert over_redis.memcache.get("list") == b"1"
 
 
 def test_the_keys_of_redis_below_another_level_can_be_walked(tmp_path: Path) -> None:
