@@ -78,9 +78,18 @@ class Transaction:
             self.spoilt = True
 
     def watch(self, argv: list[bytes]) -> bytes:
-        """WATCH: pins the shard."""
+        """WATCH: pins the shard. When the first one fails nothing is watched, and nothing pinned."""
         if self.begun:
             raise wording.Misplaced(wording.WATCH_INSIDE_MULTI)
+        is_first = self.lane is None
+        try:
+            return self._watch(argv)
+        except BackendError:
+            if is_first:
+                self.abandon()
+            raise
+
+    def _watch(self, argv: list[bytes]) -> bytes:
         shards = {self._locate(key) for key in argv[1:]}
         self._pin(shards)
         self.session.refresh()

@@ -7,6 +7,7 @@ import redis
 
 from tests.front.redis.conftest import Proxy, converse, encode
 from tests.kit.servers import Running
+from tests.kit.wait import wait_for
 
 CROSS = b"-CROSSSLOT Keys in request don't hash to the same slot\r\n"
 
@@ -69,6 +70,22 @@ def test_watched_and_queued_keys_must_be_on_one_node(proxy: Proxy) -> None:
     assert connection.redis(b"MULTI") == b"+OK\r\n"
     assert connection.redis(b"SET", b.encode(), b"1") == CROSS
     assert connection.redis(b"EXEC").startswith(b"-EXECABORT")
+
+
+def test_a_watch_that_failed_pins_nothing(proxy: Proxy, redis_nodes: list[Running]) -> None:
+    (a,), (b,) = proxy.keys_on(0, 1), proxy.keys_on(1, 1)
+    connection = proxy.raw()
+    redis_nodes[0].freeze()
+    try:
+        assert connection.redis(b"WATCH", a.encode()).startswith(b"-ERR instance 'user' node 'a")
+    finally:
+        redis_nodes[0].thaw()
+    assert connection.redis(b"WATCH", b.encode()) == b"+OK\r\n"
+    assert connection.redis(b"MULTI") == b"+OK\r\n"
+    assert connection.redis(b"SET", b.encode(), b"1") == b"+QUEUED\r\n"
+    assert connection.redis(b"EXEC") == b"*1\r\n+OK\r\n"
+    for other in [proxy.raw() for _ in range(6)]:  # which spread over the workers: each has given node a a pause
+        wait_for(lambda at=other: at.redis(b"GET", a.encode()).startswith(b"$"), "node a is back")  # type: ignore[misc]
 
 
 TALKS = {
