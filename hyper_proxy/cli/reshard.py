@@ -1,7 +1,7 @@
 """hyper-proxy reshard -c FILE INSTANCE: move the keys that nobody asks for to their new homes, while the fleet serves.
 
-Needs the servers alone, and the file that the fleet has. It may be stopped at any moment and run again: what has moved
-is at home, and is passed by.
+Needs the servers alone, and the file that the fleet has: where its fleet answers, that is asked. It may be stopped at
+any moment and run again: what has moved is at home, and is passed by.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import time
 from datetime import UTC, datetime
 from types import FrameType
 
+from hyper_proxy.cli.admin import find_admin
+from hyper_proxy.cli.resharding.agreed import check_fleet
 from hyper_proxy.cli.resharding.plan import Plan, Where, plan_of
 from hyper_proxy.cli.resharding.walk import Pace, Tally, Walk
 from hyper_proxy.config.model import Server
@@ -98,6 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, teller.stop)
     plan = plan_of(arguments.config, arguments.instance)
+    check_fleet(find_admin(arguments), plan)
     pace = Pace(arguments.rate, arguments.max_mb_s * MB, teller.pause)
     try:
         if plan.stage == 0:

@@ -205,6 +205,18 @@ def test_a_moment_that_has_come_is_refused_by_a_running_fleet(moving: Callable[.
     assert client.get("x") == b"1"
 
 
+def test_the_tool_moves_nothing_by_a_file_that_the_fleet_has_refused(moving: Callable[..., Moving]) -> None:
+    move = moving()
+    keys = movers(move)
+    move.begins = datetime.now(UTC) - timedelta(minutes=1)
+    move.fleet.write(move.config(move.route()))
+    assert not move.fleet.reload().accepted
+    status, text = move.reshard()
+    assert status == 1 and "has other servers or another route for 'shop' than the file" in text
+    assert move.client().mget(keys) == [b"old"] * len(keys)
+    assert not move.kept()[2]
+
+
 def test_a_fleet_that_starts_later_moves_keys_at_once(moving: Callable[..., Moving]) -> None:
     move = moving()
     keys = movers(move)
