@@ -100,7 +100,7 @@ class Flights:
 
         Seconds until it was sent, without those in which the connection was made; these; seconds until the reply came.
         """
-        at: cython.double = self.answering_at
+        at: cython.double = self.answering_at or now()  # a route's child has passed it on
         sent_at: cython.double = self.departed(since)
         connect_s: cython.double = self.connecting(since)
         return sent_at - since - connect_s, connect_s, at - sent_at

@@ -8,6 +8,7 @@ put together, and when it was written.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -200,7 +201,17 @@ def _answering(session: Any) -> Any:
     lanes = getattr(session, "lanes", ())
     if transaction is not None and transaction.lane is not None:
         lanes = [*lanes, transaction.lane]
-    return next((lane for lane in lanes if lane.flights.answering_at >= session.walked), None)
+    return next((lane for lane in _connections(lanes) if lane.flights.answering_at >= session.walked), None)
+
+
+def _connections(lanes: Iterable[Any]) -> Iterator[Any]:
+    """The lanes, and in the place of a route's those of its children."""
+    for lane in dict.fromkeys(lanes):
+        children = getattr(lane, "lanes", None)
+        if children is None:
+            yield lane
+        else:
+            yield from _connections(children)
 
 
 def _admit(watch: Any, allowance: Any) -> bool:

@@ -150,6 +150,8 @@ class Observed:
                 sight.storage_s = flights.answering_at - sight.queue_s
                 sight.queue_s -= self.walked + sight.connect_s
                 break
+        if not sight.node and self.lanes:
+            return False  # a child of a route has answered, or the proxy itself
         self.seeing = True
         return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +10,7 @@ import redis
 
 from tests.front.routes.conftest import Routed
 from tests.kit.fakes import REDIS, FakeServer
+from tests.kit.wait import wait_for
 
 SIZES = {"main": 1, "spare": 1}
 ROUTE = '{ failover = ["main", "spare"] }'
@@ -65,3 +67,21 @@ def test_writes_of_one_client_are_handed_on_in_their_order(routed: Callable[...,
         assert many.execute() == [True] * 50
         client.close()
     assert proxy.kept("spare", "key") == b"49"
+
+
+def test_the_logs_name_who_has_answered(routed: Callable[..., Routed]) -> None:
+    proxy = routed(SIZES, ROUTE)
+    proxy.fleet.write(proxy.config(ROUTE) + "[log]\nslow_ms = 100\naccess_sample = 1.0\n")
+    assert proxy.fleet.reload().accepted
+    client = proxy.client()
+    client.set("key", "value")
+    wait_for(lambda: [line for line in proxy.fleet.read_log().splitlines()
+                      if "request.sampled" in line and "node=main0" in line], "its server is in the log")  # fmt: skip
+    proxy.pools["main"][0].freeze()
+    try:
+        assert client.get("key") is None
+    finally:
+        proxy.pools["main"][0].thaw()
+    record = wait_for(lambda: json.loads(proxy.fleet.http("GET", "/slowlog")[1])["slowlog"], "it was slow")[0]
+    assert record["node"] == "spare0"
+    assert record["queue_us"] + record["connect_us"] > 200_000 > record["merge_us"] + record["parse_us"]
