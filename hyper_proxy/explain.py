@@ -60,7 +60,8 @@ def as_text(explanation: Explanation) -> str:
     lines += [f"key {_shown(key.key)} (digest {digest(key.key)}): {_described(key, place)}" for key in explanation.keys
               for place in key.places]  # fmt: skip
     lines.append(f"way: {outcome.way}")
-    lines += [f"  -> {_where(sent.shard, sent.server)}: {_words(sent.words)}" for sent in outcome.sent]
+    lines += [f"  -> {_where(sent.shard, sent.server)}{sent.route and ', '}{sent.route}: {_words(sent.words)}"
+              for sent in outcome.sent]  # fmt: skip
     if outcome.error:
         lines.append(f"the client reads: {outcome.error}")
     return "\n".join(lines)

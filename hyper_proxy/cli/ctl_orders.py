@@ -102,7 +102,7 @@ def read_words(words: Sequence[str]) -> tuple[str, dict[str, str]]:
     starts = [name for name in ORDERS if name.split()[0] == words[0]]
     if starts:
         near = suggest(words[1], [name.partition(" ")[2] for name in starts]) if len(words) > 1 else ""
-        if near:
+        if near and words[1] not in ORDERS:  # "node undrain" is no misspelt "node drain", it wants the contrary
             raise Misused(f"'{words[0]}' does not go on with '{words[1]}'{near}")
         raise Misused("\n  ".join([f"'{words[0]}' goes on:", *map(usage, starts)]))
     near = suggest(said, ORDERS) or suggest(words[0], ORDERS)

@@ -212,6 +212,9 @@ def _spots(route: Route, levels: Mapping[str, Level]) -> Iterator[Spot]:
             said = f"{route.kind} of {', '.join(names)}"
             if route.kind == "move":
                 said = f"moves from {names[0]} to {names[1]}" if len(set(names)) > 1 else f"stays at {names[0]}"
+            elif route.names:
+                each = (f"{name} at {at}" for name, at in zip(route.names, names, strict=True))
+                said = f"{route.kind}: {', '.join(each)}"
             yield Spot(combined[0].server, said)
 
 

@@ -63,11 +63,13 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request to one server; `words` are what it reads. shard and server are None where chance decides."""
+    """A request to one server; `words` are what it reads. shard and server are None where chance decides; `route`: who
+    else may get it, or instead, as in Place."""
 
     shard: int | None
     server: Server | None
     words: tuple[bytes, ...]
+    route: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,8 @@ class Ground:
 
     def to(self, shard: int | None, words: Iterable[bytes]) -> Sent:
         """A request to a shard."""
-        return Sent(shard, self.server(shard), tuple(words))
+        server = self.server(shard)
+        return Sent(shard, server, tuple(words), self.spots[shard].route if shard is not None and server else "")
 
     def to_all(self, words: Sequence[bytes]) -> tuple[Sent, ...]:
         """The same request to every server."""

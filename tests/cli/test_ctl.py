@@ -204,6 +204,7 @@ def test_clients_logs_and_the_level_of_the_log(operated: Operated) -> None:
         (("status",), "there is no verb 'status'; did you mean 'show stats'?\nhyper-proxy ctl --help lists them all\n"),
         (("quit",), "there is no verb 'quit'\nhyper-proxy ctl --help lists them all\n"),
         (("node",), "'node' goes on:\n  node drain INSTANCE NODE\n  node maintenance INSTANCE NODE\n"),
+        (("node", "undrain", "shop", "a"), "'node' goes on:\n  node drain INSTANCE NODE\n"),
         (("node", "xyz"), "'node' goes on:\n  node drain INSTANCE NODE\n"),
         (("node", "drain", "shop"), "usage: hyper-proxy ctl node drain INSTANCE NODE"),
         (("stop", "now"), "usage: hyper-proxy ctl stop"),

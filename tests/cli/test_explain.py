@@ -10,11 +10,25 @@ import pytest
 
 from hyper_proxy.cli.main import main
 from hyper_proxy.config.load import load_text
-from hyper_proxy.explain import explain
+from hyper_proxy.explain import as_text, explain
 from hyper_proxy.protocol.redis import explain as redis_explain
 from hyper_proxy.protocol.redis import treat
 from hyper_proxy.protocol.redis.commands import COMMANDS
 from hyper_proxy.protocol.table import PROTOCOLS
+
+ROUTED = """\
+[[instance]]
+name = "routed"
+protocol = "redis"
+listen = ["127.0.0.1:6380"]
+  [[instance.level]]
+  storage = "redis"
+  servers = ["10.0.0.1:6379 a"]
+  route = { class = { read = "near", write = "main" } }
+    [[instance.level.pool]]
+    name = "near"
+    servers = ["10.0.0.2:6379 b"]
+"""
 
 CONFIG = """\
 [[instance]]
@@ -353,3 +367,8 @@ def test_nothing_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     for instance, request, _ in SERVED:
         explain(config, instance, request.encode().split())
     assert not Path("/var/lib/x.db").exists()
+
+
+def test_a_request_on_a_route_says_who_gets_what() -> None:
+    text = as_text(explain(load_text(ROUTED, "x.toml"), "routed", [b"SET", b"k", b"1"]))
+    assert text.splitlines()[-1].endswith(", class: read at b, write at a: SET k 1")
