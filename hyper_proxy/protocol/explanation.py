@@ -133,12 +133,12 @@ class Ground:
             read = f"a read asks the {self.number} levels from the first on, and keeps above what is found below"
             policies = "; ".join(policy(at, level) for at, level in enumerate(self.instance.levels[:-1], 1))
             return f"{read}; {policies}; a write is done below: {self._own_way}"
-        return self._own_way
+        return f"no server is asked: {self._own_way}" if self.placement is None else self._own_way
 
     @property
     def _own_way(self) -> str:
         if self.placement is None:
-            return f"no server is asked: the request becomes operations on the {self.level.storage} file"
+            return f"the request becomes operations on the {self.level.storage} file"
         table = f"statements on table {self.level.table.label}" if self.level.table else ""
         late = f"; while one lags more than {self.level.max_lag_s:g} s, reads go to its writer"
         where = f"at the servers of its keys{late if self.level.max_lag_s else ''}"

@@ -372,3 +372,13 @@ def test_nothing_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_request_on_a_route_says_who_gets_what() -> None:
     text = as_text(explain(load_text(ROUTED, "x.toml"), "routed", [b"SET", b"k", b"1"]))
     assert text.splitlines()[-1].endswith(", class: read at b, write at a: SET k 1")
+
+
+def test_a_file_below_servers_does_not_say_that_none_is_asked() -> None:
+    file = '  [[instance.level]]\n  storage = "sqlite"\n  servers = ["/var/lib/x.db"]\n'
+    server = '  [[instance.level]]\n  storage = "redis"\n  servers = ["10.0.0.1:6379"]\n'
+    head = ROUTED.partition("  [[")[0]
+    levels = (file, server + file)
+    alone, below = (explain(load_text(head + one, "x.toml"), "routed", [b"GET", b"k"]) for one in levels)
+    assert "no server is asked: the request becomes operations on the sqlite file" in alone.outcome.way
+    assert below.outcome.way.endswith("a write is done below: the request becomes operations on the sqlite file")
