@@ -31,7 +31,7 @@ MAX_IDLE = 16  # borrowed lanes kept for the next borrower, per node and greetin
 class RedisGreeting:
     """What makes two connections to one redis server different: database and RESP version; the user is the level's.
 
-    readonly: to a replica of a cluster, which answers reads then.
+    readonly: to a replica of a cluster, which answers reads then. cluster: the server must be part of one.
     """
 
     username: str
@@ -39,6 +39,12 @@ class RedisGreeting:
     db: int
     resp: int
     readonly: bool = False
+    cluster: bool = False
+
+    @classmethod
+    def of(cls, level: Level, db: int, resp: int) -> RedisGreeting:
+        """For a client's database `db` and RESP version at the servers of a level."""
+        return cls(level.username, level.password, level.db + db, resp, cluster=level.topology == "cluster")
 
     @property
     def probe(self) -> bytes:
@@ -57,6 +63,8 @@ class RedisGreeting:
             _expect(b"%", "HELLO 3", ask(encode("HELLO", 3)))
         if self.db:
             _expect(b"+OK", f"SELECT {self.db}", ask(encode("SELECT", self.db)))
+        if self.cluster and b"cluster support disabled" in ask(encode("CLUSTER", "KEYSLOT", "key")):
+            raise ReplyError("it is no server of a cluster: cluster support is disabled there")
         if self.readonly:
             _expect(b"+OK", "READONLY", ask(encode("READONLY")))
         _expect(b"+PONG", "PING", ask(encode("PING")))
@@ -105,7 +113,7 @@ class RedisStorage:
 
     def greeting(self, db: int, resp: int) -> RedisGreeting:
         """The greeting for a client's database `db` and RESP version."""
-        return RedisGreeting(self.level.username, self.level.password, self.level.db + db, resp)
+        return RedisGreeting.of(self.level, db, resp)
 
     def lanes(self, db: int, resp: int, client: int) -> list[Lane]:
         """The shared lanes by shard. One client always gets the same ones, so its requests to a node stay in order."""

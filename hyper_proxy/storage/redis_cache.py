@@ -28,7 +28,7 @@ class RedisCache(Cache):
 
     def greeting_in(self, resp: int) -> RedisGreeting:
         """The greeting for a client's version of RESP."""
-        return RedisGreeting(self.level.username, self.level.password, self.level.db, resp)
+        return RedisGreeting.of(self.level, 0, resp)
 
     def takes(self, key: bytes) -> bool:
         return True

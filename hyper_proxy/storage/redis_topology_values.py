@@ -25,7 +25,7 @@ class TopologyValues(Sharded):
 
     def __init__(self, instance: str, level: Level, previous: TopologyValues | None = None) -> None:
         self.level = level
-        self.greeting = RedisGreeting(level.username, level.password, level.db, 2)
+        self.greeting = RedisGreeting.of(level, 0, 2)
         kept = previous.nodes if previous else None
         self.nodes = servers_of(instance, level, RespParser, self.greeting, kept, RedisSpeech())
         super().__init__(_Shards(self.nodes.targets, self.greeting, level.connections))

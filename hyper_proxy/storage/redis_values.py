@@ -70,7 +70,7 @@ class RedisValues(Sharded):
     keeps_versions = False
 
     def __init__(self, instance: str, level: Level, previous: RedisValues | None = None) -> None:
-        greeting = RedisGreeting(level.username, level.password, level.db, 2)
+        greeting = RedisGreeting.of(level, 0, 2)
         kept = previous.nodes if previous else None
         self.nodes: Nodes = Nodes(instance, level, RespParser, greeting, kept)
         super().__init__([RedisShard(node, greeting, level.connections) for node in self.nodes])

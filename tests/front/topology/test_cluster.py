@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from pathlib import Path
+
 import pytest
 import redis
 
+from tests.front.topology.cluster_kit import config
 from tests.front.topology.conftest import Proxied
+from tests.kit.fleet import Fleet
+from tests.kit.ports import free_port
+from tests.kit.servers import redis_server
 from tests.kit.wait import wait_for
 
 
@@ -101,3 +108,14 @@ def test_a_reload_keeps_what_is_known_and_the_connections(shared: Proxied) -> No
     assert shared.fleet.reload().body["summary"] != "the file is unchanged"
     assert client.mget(keys) == [b"value"] * len(keys)
     assert connections("mget") == before and len(before) >= 3
+
+
+def test_servers_that_are_no_cluster_are_refused_by_name(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        servers = [stack.enter_context(redis_server()) for _ in range(2)]
+        port = free_port()
+        stack.enter_context(Fleet(config(', '.join(f'"{server.address}"' for server in servers), port), tmp_path))
+        client = stack.enter_context(redis.Redis(port=port))
+        with pytest.raises(redis.ResponseError, match=r"127\.0\.0\.1.*no server of a cluster"):
+            client.set("key", "value")
+        assert [stack.enter_context(redis.Redis(port=server.port)).dbsize() for server in servers] == [0, 0]
