@@ -120,6 +120,7 @@ class KeyValue(ABC):
     """One key space. Every verb is atomic, blocks the calling greenlet only, and may raise BackendError."""
 
     kind: str  # the storage's name in the configuration
+    place = ""  # what errors say behind it, where it alone would mislead
     nodes: Any = ()  # a sequence of its servers, for statistics
     longest = LONGEST_BYTES  # limits.max_value_bytes: so far may a value grow whose parts come one by one
     fields: Sequence[str] = ()  # of values that are JSON objects (storage/objects.py); none: values are any bytes

@@ -109,6 +109,7 @@ class Local(KeyValue):
     """below: what knows. exact: does it tell when each item ends? before: the one of the configuration before."""
 
     forwards = False
+    place = " below other levels"
 
     def __init__(
         self, below: KeyValue, max_bytes: int, write_back: WriteBack, exact: bool, before: Local | None = None

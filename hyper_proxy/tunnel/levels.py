@@ -49,6 +49,7 @@ class Levels(KeyValue):
     """tiers: the caches, from the top; last: what knows; gate: through which reads of it must pass."""
 
     forwards = False
+    place = " below other levels"
 
     def __init__(self, tiers: Sequence[Tier], last: KeyValue, gate: Gate) -> None:
         self.tiers = list(tiers)

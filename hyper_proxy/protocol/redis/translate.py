@@ -91,8 +91,8 @@ def execute(kv: KeyValue, command: Command, argv: list[bytes], view: View) -> by
     verb = VERBS.get(command.name) or (HASH_VERBS.get(command.name) if kv.fields else None)
     if verb is None:
         served = " ".join(sorted(name.decode().upper() for name in verbs_of(kv.fields)))
-        return encode.error(f"ERR '{command.name.decode()}' is not served by an instance whose storage is {kv.kind} "
-                            f"(it serves: {served})")
+        return encode.error(f"ERR '{command.name.decode()}' is not served by an instance whose storage is {kv.kind}"
+                            f"{kv.place} (it serves: {served})")
     try:
         return verb(kv, argv, view)
     except ClientError as error:
