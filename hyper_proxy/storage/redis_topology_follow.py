@@ -10,6 +10,8 @@ from hyper_proxy.conn_pool.topology.discovered import Discovered
 from hyper_proxy.conn_pool.topology.follow import FollowLeg
 from hyper_proxy.conn_pool.topology.member import Member
 
+REDIRECTIONS = (b"MOVED", b"ASK")
+
 
 class Followed(Discovered):
     """follows: by the first word of an error; what is not there goes to the client."""
@@ -17,13 +19,19 @@ class Followed(Discovered):
     follows: ClassVar[Mapping[bytes, Callable[[Any, FollowLeg, bytes], bool]]]
 
     def follow(self, leg: FollowLeg, reply: bytes) -> bool:
-        how = self.follows.get(reply[1:-2].split(b" ", 1)[0])
+        word = reply[1:-2].split(b" ", 1)[0]
+        how = self.follows.get(word)
         if how is None:
             return False
         try:
-            return how(self, leg, reply)
+            followed = how(self, leg, reply)
         except ReplyError:
-            return False
+            followed = False
+        if not followed and word in REDIRECTIONS:  # a client that knows nothing of clusters must not go there itself
+            told = f"its slots move faster than they can be followed ({reply[1:-2].decode(errors='replace')})"
+            leg.give_up(leg.asked.node.error("unknown", told))
+            return True
+        return followed
 
     def wait(self, leg: FollowLeg, reply: bytes) -> bool:
         """Nothing was done, and soon it will be."""
