@@ -81,6 +81,14 @@ def ended(pid: int) -> bool:
         return True
 
 
+def words_of(process: psutil.Process) -> str:
+    """Its command line, "" when it has just ended."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.NoSuchProcess:
+        return ""
+
+
 def test_another_master_takes_over_and_the_old_one_lets_its_clients_finish(
     start_upgradable: StartUpgradable, connect: Connect, tmp_path: Path
 ) -> None:
@@ -220,7 +228,7 @@ def test_the_new_program_takes_the_place_of_a_master_that_dies(start_upgradable:
     fleet.wait_log("upgrade.started")
     below = psutil.Process(fleet.master).children
     successor = wait_for(
-        lambda: [one.pid for one in below(recursive=True) if "new master" in " ".join(one.cmdline())], "the new program"
+        lambda: [one.pid for one in below(recursive=True) if "new master" in words_of(one)], "the new program"
     )
     os.kill(fleet.process.pid, signal.SIGKILL)
     fleet.wait_log("upgrade.took_over")

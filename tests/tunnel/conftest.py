@@ -14,7 +14,7 @@ from hyper_proxy.hashing import Placement
 from hyper_proxy.hashing import build as build_placement
 from hyper_proxy.stack import CACHES
 from hyper_proxy.storage.keyvalue import Change, Expire, Item, KeyValue, Put, Remove
-from hyper_proxy.tunnel.behind import Behind
+from hyper_proxy.tunnel.behind import ACTIVE, Behind
 from hyper_proxy.tunnel.gate import Gate
 from hyper_proxy.tunnel.levels import Levels
 from hyper_proxy.tunnel.tier import Pace, Tier
@@ -177,3 +177,10 @@ def build() -> Iterator[Build]:
         stack.levels.release(None)
     for node in running:
         node.stop()
+
+
+@pytest.fixture(autouse=True)
+def nothing_waits_any_more() -> Iterator[None]:
+    """What waits to be written is a worker's, and would be waited for when another test ends a worker here."""
+    yield
+    ACTIVE.clear()
