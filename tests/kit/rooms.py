@@ -97,7 +97,7 @@ class Site:
         """All pairs have this side active."""
         suffix = "@second" if side else ""
         labels = [f"n{index}{suffix}" for index in range(len(self.rooms[0]))]
-        wait_for(lambda: all(self.stat(label, "serving") == 2 for label in labels), f"room {SIDES[side]} serves", 20)
+        wait_for(lambda: all(self.stat(label, "serving") == 2 for label in labels), f"room {SIDES[side]} serves", 60)
 
 
 class Writer:
