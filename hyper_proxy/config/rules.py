@@ -14,10 +14,10 @@ from hyper_proxy.config.build import BLANK_LISTEN, BLANK_SERVER
 from hyper_proxy.config.key_space_rules import key_space_faults
 from hyper_proxy.config.model import MAIN, Config, Level, Listen, Server
 from hyper_proxy.config.move_rules import keys_can_move, shares_server
-from hyper_proxy.config.notes import Notes, Path, show_path, suggest
+from hyper_proxy.config.notes import Notes, Path, show_path
 from hyper_proxy.config.policy_rules import policy_faults
 from hyper_proxy.config.room_rules import room_faults
-from hyper_proxy.config.routes import MAX_SHARDS, shard_count
+from hyper_proxy.config.route_rules import route_faults, unused_pools
 from hyper_proxy.config.settings import CACHES, KNOWING, LOCAL, NETWORK, PLACED, STORAGES
 from hyper_proxy.config.table_split import split_faults
 from hyper_proxy.config.topology_rules import topology_faults
@@ -197,34 +197,15 @@ def rooms_can_be_served(config: Config, say: Say) -> None:
 def routes_lead_to_pools(config: Config, say: Say) -> None:
     """HP214"""
     for path, level in _levels(config):
-        names: list[tuple[Path, Hashable]] = [
-            ((*path, "pool", i, "name"), pool.name) for i, pool in enumerate(level.pools)
-        ]
-        for at, first, name in _repeats(names):
-            say(at, f"'{name}' is already the name of {show_path(first[:-1])}")
-        known = {MAIN, *(pool.name for pool in level.pools)}
-        for i, pool in enumerate(level.pools):
-            if pool.name == MAIN:
-                say((*path, "pool", i, "name"), "'main' is the name of the level's own servers")
-        if level.route is None:
-            continue
-        for name in sorted(level.route.pools - known):
-            say((*path, "route"), f"there is no pool '{name}'{suggest(name, known)}")
-        if level.route.pools <= known:
-            shards = shard_count(level.route, level.pool_levels())
-            if shards > MAX_SHARDS:
-                say((*path, "route"), f"its pools make {shards} combinations of servers, more than {MAX_SHARDS}")
+        for at, fault in route_faults(level, path):
+            say(at, fault)
 
 
 def pools_are_used(config: Config, say: Say) -> None:
     """HP406"""
     for path, level in _levels(config):
-        used = level.route.pools if level.route else {MAIN}
-        for i, pool in enumerate(level.pools):
-            if pool.name not in used:
-                say((*path, "pool", i), f"no request goes to '{pool.name}': it is not in the route of the level")
-        if MAIN not in used:
-            say((*path, "servers"), "no request goes there: the pool 'main' is not in the route of the level")
+        for at, fault in unused_pools(level, path):
+            say(at, fault)
 
 
 def users_have_passwords(config: Config, say: Say) -> None:

@@ -1,0 +1,46 @@
+"""What a level may say of its pools and its route: what leads nowhere or to too much (HP214), or is unused (HP406)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hyper_proxy.config.model import MAIN, Level
+from hyper_proxy.config.notes import Path, show_path, suggest
+from hyper_proxy.config.routes import MAX_SHARDS, shard_count
+
+Fault = tuple[Path, str]
+
+
+def route_faults(level: Level, path: Path) -> Iterator[Fault]:
+    """Of the names of pools, and of where the route leads (HP214)."""
+    first: dict[str, int] = {}
+    for i, pool in enumerate(level.pools):
+        at: Path = (*path, "pool", i, "name")
+        if pool.name == MAIN:
+            yield at, "'main' is the name of the level's own servers"
+        elif first.setdefault(pool.name, i) != i:
+            yield at, f"'{pool.name}' is already the name of {show_path((*path, 'pool', first[pool.name]))}"
+    if level.route is None:
+        return
+    unknown = level.route.pools - _known(level)
+    for name in sorted(unknown):
+        yield (*path, "route"), f"there is no pool '{name}'{suggest(name, _known(level))}"
+    shards = 0 if unknown else shard_count(level.route, level.pool_levels())
+    if shards > MAX_SHARDS:
+        yield (*path, "route"), f"its pools make {shards} combinations of servers, more than {MAX_SHARDS}"
+
+
+def unused_pools(level: Level, path: Path) -> Iterator[Fault]:
+    """The pools that the route does not lead to (HP406); nothing as long as it leads nowhere."""
+    used = level.route.pools if level.route else frozenset((MAIN,))
+    if used - _known(level):
+        return
+    for i, pool in enumerate(level.pools):
+        if pool.name not in used:
+            yield (*path, "pool", i), f"no request goes to '{pool.name}': it is not in the route of the level"
+    if MAIN not in used:
+        yield (*path, "servers"), "no request goes there: the pool 'main' is not in the route of the level"
+
+
+def _known(level: Level) -> frozenset[str]:
+    return frozenset((MAIN, *(pool.name for pool in level.pools)))
