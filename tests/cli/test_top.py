@@ -26,6 +26,7 @@ from tests.kit.fleet import ROOT, Fleet
 from tests.kit.ports import free_port
 from tests.kit.servers import Running
 from tests.kit.terminal import Terminal
+from tests.kit.wait import wait_for
 
 TOP = [sys.executable, "-m", "hyper_proxy.cli.main", "top"]
 LEAVES_THE_SCREEN = "\x1b[?1049l"
@@ -103,6 +104,7 @@ def test_what_is_shown_is_exactly_what_was_sent(watched: Watched) -> None:
     source = Source(Admin(watched.admin))
     with redis.Redis(port=watched.port) as client:
         client.ping()
+        wait_for(lambda: all("requests" in row for row in watched.fleet.stats()["workers"]), "both workers are counted")
         source.read_first()
         for number in range(300):
             client.get(f"k{number}")
