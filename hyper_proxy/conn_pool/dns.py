@@ -62,8 +62,8 @@ class Name:
     def _ask(self) -> None:
         try:
             answers = self.lookup(self.host, None, 0, plain_socket.SOCK_STREAM)
-        except OSError as error:
-            self.failure = f"the name '{self.host}' can't be resolved: {error.strerror}"
+        except (OSError, UnicodeError) as error:  # UnicodeError: a part of the name is too long
+            self.failure = f"the name '{self.host}' can't be resolved: {getattr(error, 'strerror', error)}"
         else:
             self.addresses = tuple(dict.fromkeys(str(answer[4][0]) for answer in answers))
         self.found.set()

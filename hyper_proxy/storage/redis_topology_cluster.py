@@ -22,10 +22,9 @@ from hyper_proxy.stats.classes import ADMIN
 from hyper_proxy.storage.redis import RedisGreeting
 from hyper_proxy.storage.redis_lag import measure
 from hyper_proxy.storage.redis_topology_follow import Followed
-from hyper_proxy.storage.redis_topology_words import Address, Range, read_info, read_redirection, read_slots
+from hyper_proxy.storage.redis_topology_words import SLOTS, Address, Range, read_info, read_redirection, read_slots
 from hyper_proxy.storage.redis_words import encode
 
-SLOTS = 16384
 ASKING = encode("ASKING")
 QUESTIONS = [encode("CLUSTER", "INFO"), encode("CLUSTER", "SLOTS")]
 MOST_ASKED = 5  # servers at one look

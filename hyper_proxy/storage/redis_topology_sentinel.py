@@ -90,7 +90,7 @@ class Sentinels(Followed):
         for name, group in self.groups.items():
             told = [view[name] for view in views if name in view]
             if told:
-                self._take(name, group, max(told, key=lambda view: view.epoch))
+                self._choose(name, group, told)
             else:
                 silent.append(name)
         self.known = not silent
@@ -116,14 +116,23 @@ class Sentinels(Followed):
                 sentinel.errors["protocol"] += any(isinstance(one, bytes) for one in three)
         return found
 
-    def _take(self, name: str, group: Group, view: View) -> None:
-        """This is where the master is, if it says so itself."""
+    def _choose(self, name: str, group: Group, told: list[View]) -> None:
+        """The newest that is true: a sentinel alone may be mistaken, whatever epoch it names."""
+        newest: dict[Address, View] = {}
+        for view in sorted(told, key=lambda view: view.epoch, reverse=True):
+            newest.setdefault(view.master, view)
+        for view in newest.values():
+            if self._take(name, group, view, 2 * sum(one.master == view.master for one in told) > len(told)):
+                return
+        self.doubt()
+
+    def _take(self, name: str, group: Group, view: View, by_most: bool) -> bool:
+        """This is where the master is, if it says so itself. by_most: do most of the sentinels say so?"""
         master = group.master
         if (master.server.host, master.server.port) != view.master:
             new = self._coming(name, view.master, None if isinstance(master, Nobody) else master)
-            if not self._is_master(new, isinstance(master, Nobody) or master.is_down):
-                self.doubt()
-                return
+            if not self._is_master(new, by_most and (isinstance(master, Nobody) or master.is_down)):
+                return False
             del self.coming[name]
             log.info("topology.master", instance=self.instance, node=name, address=new.server.address)
             self.members[name] = new
@@ -135,6 +144,7 @@ class Sentinels(Followed):
         replicas = [Server(host=host, port=port) for host, port in view.replicas if (host, port) != view.master]
         group.turn_to(master, [self.member(server) for server in replicas])
         master.touch()
+        return True
 
     def _coming(self, name: str, address: Address, before: Member | None) -> Member:
         """The one that may be the master now; the same one as long as it is asked about."""

@@ -11,6 +11,8 @@ from typing import Any
 
 from hyper_proxy.conn_pool.replies import ReplyError
 
+SLOTS = 16384
+
 Address = tuple[str, int]
 """Host and port."""
 
@@ -29,7 +31,7 @@ def parse(reply: bytes) -> Any:
     """Lists, bytes, int or None of a whole RESP2 reply. Raises ReplyError for an error, and for what is no reply."""
     try:
         value, end = _value(reply, 0)
-    except (ValueError, IndexError) as fault:
+    except (ValueError, IndexError, RecursionError) as fault:
         raise ReplyError(f"{reply[:80]!r} can't be read") from fault
     if end != len(reply):
         raise ReplyError(f"{reply[:80]!r} is more than one reply")
@@ -64,11 +66,17 @@ def read_slots(reply: bytes) -> list[Range]:
     """Of CLUSTER SLOTS. Raises ReplyError."""
     try:
         return [
-            Range(first, last, _address(master), tuple(_address(one) for one in replicas))
+            Range(_slot(first), _slot(last), _address(master), tuple(_address(one) for one in replicas))
             for first, last, master, *replicas in parse(reply)
         ]
     except (ValueError, TypeError, AttributeError, IndexError) as fault:
         raise ReplyError(f"CLUSTER SLOTS was answered {reply[:80]!r}") from fault
+
+
+def _slot(number: Any) -> int:
+    if not isinstance(number, int) or not 0 <= number < SLOTS:
+        raise ValueError(number)
+    return number
 
 
 def _address(node: Any) -> Address:

@@ -26,7 +26,7 @@ from hyper_proxy.conn_pool.topology.group import Group
 from hyper_proxy.conn_pool.topology.member import Member, Nobody
 
 LEAST_S = 0.1  # between two looks, however much is doubted
-LOOK_S = 1.0  # between two, where replicas are read from, and as long as nothing is known
+LOOK_S = 1.0  # between two, where replicas are read from, as long as nothing is known, and after one in vain
 FORGET_S = 60.0  # a server of which nobody has told for so long is closed
 PATIENCE_S = 1.0  # that a request is sent again and again
 PAUSES_S = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
@@ -172,9 +172,9 @@ class Discovered(Pools):
 
     def _run(self) -> None:
         """The body of the greenlet that looks."""
-        told = ""
+        told = ""  # why nothing was learned at the last look
         while True:
-            self._doubted.wait((self.every_s if self.known else LOOK_S) * uniform(0.8, 1.2))
+            self._doubted.wait((self.every_s if self.known and not told else LOOK_S) * uniform(0.8, 1.2))
             self._doubted.clear()
             if self.closed:
                 return
@@ -182,9 +182,11 @@ class Discovered(Pools):
                 self.learn()
                 self.forget()
                 told = ""
-            except (BackendError, ReplyError) as error:
-                if str(error) != told:
-                    told = str(error)
+            except Exception as error:  # noqa: BLE001  what servers say is foreign; whoever looks must look again
+                expected = isinstance(error, BackendError | ReplyError)
+                why = str(error) if expected else repr(error)
+                if why != told:
+                    told = why
                     log.warning("topology.unknown", instance=self.instance, why=told)
             gevent.sleep(LEAST_S * uniform(0.8, 1.2))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, Self
 
 SLOW_S = 0.1  # how long "slow" thinks about each reply
 MOMENT_S = 0.01
@@ -217,7 +217,7 @@ class FakeServer:
         for thread in list(self._threads):
             thread.join(5)
 
-    def __enter__(self) -> FakeServer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
