@@ -59,7 +59,10 @@ def guarded(owner: Owner, function: str, call: Callable[P, R], *args: P.args, **
 
 def describe(error: BaseException) -> str:
     """ "ValueError: what it says"."""
-    text = str(error.msg if isinstance(error, SyntaxError) else error)
+    try:
+        text = str(error.msg if isinstance(error, SyntaxError) else error)
+    except Exception:  # noqa: BLE001  its words are made by code of the plug-in, too
+        text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

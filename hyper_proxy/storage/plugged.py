@@ -44,7 +44,7 @@ get_native_ident = get_original("_thread", "get_ident")  # of the thread, where 
 class Fault:
     """What a verb has raised in its thread."""
 
-    error: Exception
+    error: BaseException
 
 
 def _verb(name: str) -> Any:
@@ -73,6 +73,10 @@ class Apart(KeyValue):
 
     def get_many(self, keys: Sequence[bytes]) -> list[Item | None]:
         items: list[Item | None] = self.run("get_many", keys)
+        if not isinstance(items, list) or len(items) != len(keys):
+            fault = PluginError(self.owner, "get_many", "it has not returned a list of as many items as keys", "")
+            self._report(fault)
+            raise self._error("plugin", str(fault))
         return items
 
     def update(self, keys: Sequence[bytes], change: Change[T]) -> tuple[T, tuple[int, ...]]:
@@ -123,10 +127,10 @@ class Apart(KeyValue):
         thread.append(get_native_ident())
         try:
             return call(*args, **named)
-        except Exception as error:  # noqa: BLE001  raised again in the greenlet that waits
+        except BaseException as error:  # noqa: BLE001  SystemExit, too, must not end the worker
             return Fault(error)
 
-    def _typed(self, verb: str, error: Exception) -> HyperProxyError:
+    def _typed(self, verb: str, error: BaseException) -> HyperProxyError:
         if isinstance(error, HyperProxyError):
             return error
         if isinstance(error, OSError):

@@ -43,6 +43,39 @@ class Slow(plugin.ReadOnly):
 '''
 
 
+WICKED = """
+import gevent
+from hyper_proxy import plugin
+
+
+class Dumb(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+
+
+RAISED = {b"exit": SystemExit(3), b"break": KeyboardInterrupt(), b"timeout": gevent.Timeout(1), b"dumb": Dumb(),
+          b"greenlet": gevent.GreenletExit()}
+RETURNED = {b"short": [], b"long": [None] * 50, b"none": None}
+
+
+@plugin.storage("wicked", files=True)
+class Wicked(plugin.ReadOnly):
+    def __init__(self, server, level):
+        pass
+
+    def get_many(self, keys):
+        if keys[0] in RAISED:
+            raise RAISED[keys[0]]
+        return RETURNED.get(keys[0], [plugin.Item(b"here", 0, None, 0) for key in keys])
+
+    def count(self):
+        return 0
+
+    def scan(self, cursor, limit):
+        return 0, []
+"""
+
+
 def line_of(text: str, part: str) -> int:
     """The number of the line that has this."""
     return next(number for number, line in enumerate(text.splitlines(), 1) if part in line)
@@ -190,6 +223,22 @@ def test_a_storage_that_raises_is_named_with_its_line(start: Start, folder: Path
     with pytest.raises(redis.ResponseError, match="this storage can only be read"):
         client.set("well", "x")
     fleet.wait_log(f"at={folder / 'slow.py'}:{line_of(SLOW, 'keys[1000]')}")
+
+
+@pytest.mark.parametrize("key", ["exit", "break", "timeout", "greenlet", "dumb", "short", "long", "none"])
+def test_whatever_a_storage_does_costs_one_answer(start: Start, folder: Path, key: str) -> None:
+    (folder / "wicked.py").write_text(WICKED)
+    port = free_port()
+    fleet = start(config(["wicked.py"], instance("redis", port, "wicked", ["x"])))
+    pids = fleet.worker_pids()
+    with redis.Redis(port=port, single_connection_client=True) as client:
+        number = client.client_id()
+        for ask in (lambda: client.get(key), lambda: client.mget(key, "well")):
+            with pytest.raises(redis.ResponseError, match=r"plug-in 'wicked.py' failed in get_many"):
+                ask()
+        assert client.mget("well", "good") == [b"here", b"here"]
+        assert client.client_id() == number, "the same connection"
+    assert fleet.worker_pids() == pids
 
 
 def test_a_storage_that_cannot_be_made_is_refused_by_a_reload(start: Start, folder: Path) -> None:
