@@ -50,7 +50,7 @@ class Gather:
 
     @cython.ccall
     def deliver(self, position: cython.Py_ssize_t, reply: bytes | BackendError) -> None:
-        """Fill a slot. Called from the hub, or while the gather's own greenlet runs."""
+        """Fill a slot."""
         self.slots[position] = reply
         self.left -= 1
         if self.left == 0:
@@ -65,7 +65,11 @@ class Gather:
     def wake(self) -> None:
         if self.waiting:
             self.waiting = False
-            self.switch_in()
+            hub = get_hub()
+            if getcurrent() is hub:
+                self.switch_in()
+            else:  # another greenlet's: whoever switches from there is not switched back to
+                hub.loop.run_callback(self.switch_in)
 
     @cython.ccall
     def fail(self, position: cython.Py_ssize_t, error: BackendError) -> None:

@@ -98,3 +98,20 @@ def test_every_waiter_gets_its_own(module: ModuleType, waiters: int) -> None:
             gevent.get_hub().loop.run_callback(gathers[number].deliver, position, b"%d/%d" % (number, position))
     gevent.joinall(jobs, timeout=5, raise_error=True)
     assert [job.value for job in jobs] == [[b"%d/%d" % (n, p) for p in range(3)] for n in range(waiters)]
+
+
+@both(GATHER)
+def test_a_greenlet_that_fills_the_last_slot_goes_on_itself(module: ModuleType) -> None:
+    gather = module.Gather()
+    gather.expect()
+    went_on = []
+
+    def fill() -> None:
+        gather.deliver(0, b"reply")
+        went_on.append(True)
+
+    filler = gevent.spawn(fill)
+    gather.wait()
+    assert gather.slots == [b"reply"]
+    filler.join(1)
+    assert went_on == [True]
