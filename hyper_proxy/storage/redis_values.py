@@ -202,6 +202,8 @@ class RedisShard(KeyValue):
             raise NotANumber
         if b"would overflow" in reply:
             raise NumberOverflow
+        if b"invalid bulk length" in reply:  # proto-max-bulk-len
+            raise lane.node.error("size", f"it answered {text}")
         raise lane.node.error(ERRORS.get(reply[1:].split(b" ", 1)[0], "protocol"), f"it answered {text}")
 
 

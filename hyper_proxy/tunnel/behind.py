@@ -29,7 +29,7 @@ ROUND = 500  # keys that are written below in one go
 FIRST_PAUSE_S = 0.05  # before a round that failed is tried again; it doubles ...
 LAST_PAUSE_S = 2.0  # ... up to this
 ENTRY_BYTES = 200  # what an entry takes beside its key and value
-HOPELESS = frozenset(("value", "schema"))  # kinds of failures that are the value's own
+HOPELESS = frozenset(("value", "schema", "size"))  # kinds of failures that are the value's own
 
 
 class Backlog:
@@ -115,7 +115,7 @@ class Backlog:
         try:
             self.below.put_many(list(entries.items()))
         except (BackendError, ClientError) as error:
-            if len(entries) > 1 and (isinstance(error, ClientError) or error.kind in HOPELESS):
+            if len(entries) > 1 and (isinstance(error, ClientError) or error.kind in HOPELESS | {"protocol"}):
                 return self._write_singly(entries)  # which of them is it?
             if isinstance(error, ClientError) or error.kind in HOPELESS:
                 self._give_up(entries, error)

@@ -228,6 +228,24 @@ def test_what_is_written_behind_is_below_when_the_fleet_has_ended(stage: Stage, 
         assert stage.client().mget(KEYS) == ["5", *["2"] * (len(KEYS) - 1)]
 
 
+@pytest.mark.parametrize("below", ["redis", "memcache"])
+def test_a_value_that_is_too_large_below_is_lost_alone(stage: Stage, below: str) -> None:
+    start = {"redis": lambda: redis_server("--proto-max-bulk-len", "1mb"), "memcache": memcached}[below]
+    server = stage.stack.enter_context(start())
+    last = f'  [[instance.level]]\n  storage = "{below}"\n  servers = ["{server.address} last"]\n'
+    stage.up("redis", '  write = "behind"\n', below=last, workers=1)
+    client = stage.client()
+    client.set("large", "x" * (3 << 20))
+    for key in KEYS:
+        client.set(key, "1")
+    there: Any = redis.Redis(port=server.port) if below == "redis" else pymemcache.Client(("127.0.0.1", server.port))
+    wait_for(lambda: all(there.get(key) == b"1" for key in KEYS), "all others are below")
+    row = stage.fleet.stats()["instances"]["user"]
+    assert (row["behind"], row["behind_lost"]) == (0, 1)
+    assert client.append(KEYS[0], "2") == 2
+    there.close()
+
+
 def test_a_reload_that_ends_writing_behind_loses_nothing(stage: Stage) -> None:
     stage.up("redis", '  write = "behind"\n', workers=1)
     client = stage.client()
