@@ -22,6 +22,7 @@ _ROW_LOCKS = 3 * PLACES
 _BYTES = PLACES * WORDS * _WORD_BYTES
 ROWS = 128  # of counters, one for a process that counts what it has under way
 CELLS = 4096  # in a row
+_NOTHING = memoryview(bytes(2 * CELLS)).cast("H")
 NAME = 0  # the word that says whose place it is
 
 
@@ -120,6 +121,13 @@ class Rows:
                 self._counts[self.mine][cell] = self._flags[self.mine][cell] = 0
             self._last[1] = max(self._last[1], self.mine + 1)
         return True
+
+    def sweep(self) -> None:
+        """Forget what processes had under way and held that have ended, however that was."""
+        for row in range(self._last[1]):
+            if row != self.mine and self._board.take(_ROW_LOCKS + row):
+                self._counts[row][:] = self._flags[row][:] = _NOTHING
+                self._board.give_back(_ROW_LOCKS + row)
 
     def own(self) -> tuple[memoryview, memoryview, memoryview]:
         """This process' counts, begun and flags."""

@@ -27,8 +27,10 @@ class Site:
     """Servers in each of two rooms. options: lines of [instance.level.rooms]; below: lines of a last level."""
 
     def __init__(
-        self, stack: ExitStack, folder: Path, kind: str, options: str = "", below: str = "", front: str = ""
-    ) -> None:
+        self, stack: ExitStack, folder: Path, kind: str, options: str = "", below: str = "", front: str = "",
+        workers: int = 2,
+    ) -> None:  # fmt: skip
+        self.workers = workers
         self.stack = stack
         self.folder = folder
         self.kind = kind
@@ -54,7 +56,7 @@ class Site:
         )
         allow = {"redis": '["FLUSHALL"]', "memcache": '["FLUSH_ALL"]'}[self.front]
         return (
-            f'[proxy]\nworkers = 2\n[[instance]]\nname = "shop"\nprotocol = "{self.front}"\n'
+            f'[proxy]\nworkers = {self.workers}\n[[instance]]\nname = "shop"\nprotocol = "{self.front}"\n'
             f'listen = ["127.0.0.1:{self.port}"]\nallow = {allow}\n'
             f'  [[instance.level]]\n  storage = "{self.kind}"\n  servers = [{first}, "----", {second}]\n'
             f"    [instance.level.rooms]\n    hold_s = 0.3\n    {options}\n{self.below}"
@@ -97,7 +99,8 @@ class Site:
         """All pairs have this side active."""
         suffix = "@second" if side else ""
         labels = [f"n{index}{suffix}" for index in range(len(self.rooms[0]))]
-        wait_for(lambda: all(self.stat(label, "serving") == 2 for label in labels), f"room {SIDES[side]} serves", 60)
+        serves = f"room {SIDES[side]} serves"
+        wait_for(lambda: all(self.stat(label, "serving") == self.workers for label in labels), serves, 20)
 
 
 class Writer:

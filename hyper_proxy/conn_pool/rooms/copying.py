@@ -175,8 +175,11 @@ class Copying:
 
     def tidy(self) -> None:
         """At every beat: copy what is doubtful, if both are well; of a side that is not it is kept."""
+        self.overlap.rows.sweep()
         other = 1 - self.pair.active
-        if self.doubtful and self.pair.state(other) & (DOWN | BEHIND):
+        state = self.pair.state(other)
+        gets_all = not state & DOWN and (not state & BEHIND or state & CATCHING_UP)
+        if self.doubtful and not gets_all:
             self._keep_doubtful(other)
         elif self.doubtful and not self.clearing:
             self.clearing = True

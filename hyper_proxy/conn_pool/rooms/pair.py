@@ -13,6 +13,8 @@ from socket import SHUT_RDWR
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from gevent import get_hub
+
 from hyper_proxy.common import log
 from hyper_proxy.common.board import Place
 
@@ -275,10 +277,11 @@ class Pair:
         self.decided()
 
     def decided(self) -> None:
-        """Whoever waits for a verdict goes on."""
+        """Whoever waits for a verdict goes on: in the event loop, as all replies come, for whoever answers a client
+        switches to it, and not back."""
         waiting, self.waiting = self.waiting, []
         for go_on in waiting:
-            go_on()
+            get_hub().loop.run_callback(go_on)
 
 
 def _nobody() -> None:

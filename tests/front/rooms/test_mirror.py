@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 from collections.abc import Callable
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -79,6 +80,30 @@ def test_what_was_missed_outlives_workers_and_the_fleet(build: Callable[..., Sit
     assert {last.get(key) for key in keys[:150]} == {b"new"}
     assert {last.get(key) for key in keys[150:]} == {b"old"}
     wait_until_equal(site)
+
+
+def test_keys_that_everybody_writes_do_not_keep_a_room_away(build: Callable[..., Site]) -> None:
+    site = build("memcache", MIRROR, workers=6)
+    stopping = Event()
+
+    def write(client: Any) -> None:
+        while not stopping.is_set():
+            client.set_many({f"hot{number}": "x" for number in random.sample(range(150), 20)})
+
+    site.wait_until_served_by(0)
+    site.wait_until_ready(1)
+    writers = [Thread(target=write, args=(site.client(),)) for _ in range(12)]
+    for writer in writers:
+        writer.start()
+    try:
+        site.kill(0, "freeze")
+        site.wait_until_served_by(1)
+        site.revive(0, "freeze")
+        site.wait_until_served_by(0)
+    finally:
+        stopping.set()
+        for writer in writers:
+            writer.join()
 
 
 def set_one(client: Any, key: str) -> bool:

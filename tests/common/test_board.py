@@ -1,0 +1,35 @@
+"""Rows in shared memory: what a process counts and holds is seen by the others, as long as it lives."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from hyper_proxy.common.board import Board, Rows
+
+
+def test_what_a_process_held_and_had_under_way_ends_with_it() -> None:
+    rows = Rows(Board(os.memfd_create("board")))
+    told, telling = os.pipe()
+    child = os.fork()
+    if child == 0:
+        rows.take()
+        counts, begun, flags = rows.own()
+        counts[7] = begun[7] = 1
+        flags[9] = 1
+        os.write(telling, b"x")
+        signal.pause()
+        os._exit(0)
+    try:
+        assert os.read(told, 1) == b"x"
+        assert rows.take()
+        rows.sweep()
+        assert [(counts[7], begun[7]) for counts, begun in rows.of_others()] == [(1, 1)]
+        assert [flags[9] for flags in rows.flags()] == [1, 0]
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    rows.own()[2][3] = 1
+    rows.sweep()
+    assert [counts[7] for counts, _ in rows.of_others()] == [0]
+    assert [(flags[9], flags[3]) for flags in rows.flags()] == [(0, 0), (0, 1)]
