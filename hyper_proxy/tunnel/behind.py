@@ -19,7 +19,7 @@ from typing import TypeVar
 import gevent
 from gevent.event import Event
 
-from hyper_proxy.common import log
+from hyper_proxy.common import faults, log
 from hyper_proxy.common.errors import BackendError, ClientError
 from hyper_proxy.storage.keyvalue import Change, Item, KeyValue, Put
 
@@ -30,6 +30,7 @@ FIRST_PAUSE_S = 0.05  # before a round that failed is tried again; it doubles ..
 LAST_PAUSE_S = 2.0  # ... up to this
 ENTRY_BYTES = 200  # what an entry takes beside its key and value
 HOPELESS = frozenset(("value", "schema", "size"))  # kinds of failures that are the value's own
+SUSPECT = frozenset(("protocol", "internal"))  # those that may be one value's, and keep no other from being written
 
 
 class Backlog:
@@ -112,19 +113,29 @@ class Backlog:
 
     def _write(self, entries: dict[bytes, Put]) -> BackendError | None:
         """Below; what that could not take waits on, unless it was written again. Returns the failure."""
+        error = self._put(list(entries.items()))
+        if error is None:
+            return None
+        if len(entries) > 1 and (isinstance(error, ClientError) or error.kind in HOPELESS | SUSPECT):
+            return self._write_singly(entries)  # which of them is it?
+        if isinstance(error, ClientError) or error.kind in HOPELESS:
+            self._give_up(entries, error)
+            return None
+        self.retries += 1
+        again = {key: put for key, put in entries.items() if key not in self.waiting}
+        self.bytes += sum(_size(key, put) for key, put in again.items())
+        self.waiting = again | self.waiting
+        return error
+
+    def _put(self, entries: list[tuple[bytes, Put]]) -> BackendError | ClientError | None:
+        """Below, or the failure."""
         try:
-            self.below.put_many(list(entries.items()))
+            self.below.put_many(entries)
         except (BackendError, ClientError) as error:
-            if len(entries) > 1 and (isinstance(error, ClientError) or error.kind in HOPELESS | {"protocol"}):
-                return self._write_singly(entries)  # which of them is it?
-            if isinstance(error, ClientError) or error.kind in HOPELESS:
-                self._give_up(entries, error)
-                return None
-            self.retries += 1
-            again = {key: put for key, put in entries.items() if key not in self.waiting}
-            self.bytes += sum(_size(key, put) for key, put in again.items())
-            self.waiting = again | self.waiting
             return error
+        except Exception as error:  # noqa: BLE001  what was answered must not be lost, and who waits for it must be told
+            faults.show(self)
+            return BackendError(self.instance, self.below.kind, "internal", f"it could not be written: {error!r}")
         return None
 
     def _write_singly(self, entries: dict[bytes, Put]) -> BackendError | None:

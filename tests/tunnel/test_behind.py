@@ -138,6 +138,28 @@ def test_a_value_that_will_never_be_taken_is_lost_alone_and_counted(build: Build
     assert below(stack, KEYS[2], KEYS[3], KEYS[4]) == [b"1", None, b"1"]
 
 
+def test_a_fault_that_nobody_has_foreseen_is_told_and_loses_nothing(build: Build) -> None:
+    stack = build("redis", policies=BEHIND)
+    put_many = stack.memory.put_many
+
+    def stumble(entries: Any) -> None:
+        if any(key == KEYS[3] for key, _ in entries):
+            raise ZeroDivisionError("a fault of the proxy")
+        put_many(entries)
+
+    stack.memory.put_many = stumble  # type: ignore[method-assign]
+    stack.levels.put_many([(key, Put(b"1")) for key in KEYS])
+    with gevent.Timeout(5), pytest.raises(BackendError, match="a fault of the proxy"):
+        stack.levels.incr_signed(KEYS[3], 1)
+    assert below(stack, KEYS[2], KEYS[3], KEYS[4]) == [b"1", None, b"1"]
+    stack.memory.put_many = put_many  # type: ignore[method-assign]
+    assert stack.behind is not None
+    backlog = stack.behind.backlog
+    until(lambda: not len(backlog), "all is below")
+    assert below(stack, *KEYS) == [b"1"] * len(KEYS)
+    assert (backlog.lost, backlog.bytes) == (0, 0)
+
+
 def test_no_more_waits_than_there_is_room_for(build: Build) -> None:
     room = 5 * (len(KEYS[0]) + 1 + ENTRY_BYTES)
     stack = build("redis", policies=[{"write": "behind", "max_behind_bytes": room}])
