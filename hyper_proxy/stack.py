@@ -73,7 +73,7 @@ def build_snapshot(instance: Instance, previous: Snapshot | None) -> Snapshot:
         storage = Behind(instance.name, storage, above[-1].max_behind_bytes, waiting)
     elif waiting and len(waiting.backlog):  # as long as the configuration says nothing else, nothing new waits
         storage = Behind(instance.name, storage, 0, waiting)
-    gate = Gate.before(instance.name, instance.write_back, below)
+    gate = Gate.before(instance.name, instance.write_back, below, stacked.gate if stacked else None)
     levels: KeyValue = Levels(tiers, storage, gate)
     if local:
         levels = Local(levels, local.max_bytes, instance.write_back, False, copies)

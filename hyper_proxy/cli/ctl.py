@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", metavar="VERB", nargs="+", help=argparse.SUPPRESS)
     width = max(len(usage(name)) for name in ORDERS)
     lines = [f"  {usage(name):{width}}  {order.help}" for name, order in ORDERS.items()]
-    parser.epilog = "\n".join(["verbs:", *lines, "", EXIT])
+    parser.epilog = "\n".join(["verbs:", *lines, EXIT])
     parser.usage = "hyper-proxy ctl [-c FILE | --admin ADDRESS] [options] VERB"
     parser.formatter_class = _Wide
 

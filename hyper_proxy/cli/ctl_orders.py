@@ -33,6 +33,7 @@ ORDERS: dict[str, Order] = {
     "show workers": Order("GET", "/stats", show.workers, "one line for each worker"),
     "show instances": Order("GET", "/stats", show.instances, "one line for each instance", ("[INSTANCE]",)),
     "show nodes": Order("GET", "/stats", show.nodes, "one line for each server", ("[INSTANCE]",)),
+    "show levels": Order("GET", "/stats", show.levels, "one line for each level above another", ("[INSTANCE]",)),
     "show memory": Order("GET", "/stats", show.memory, "what each worker holds"),
     "show version": Order("GET", "/stats", show.version, "of the fleet and of this command"),
     "show clients": Order("GET", "/clients", show.clients, "who is connected, the longest first", ("[INSTANCE]",)),

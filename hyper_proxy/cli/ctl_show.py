@@ -9,6 +9,7 @@ from typing import Any
 
 from hyper_proxy import __version__
 from hyper_proxy.stats.merge import histogram
+from hyper_proxy.stats.tier import by_level
 
 Answer = dict[str, Any]
 Row = Sequence[object]
@@ -143,6 +144,20 @@ def instances(answer: Answer) -> str:
     return table(head, rows)
 
 
+LEVEL_HEAD = {
+    "instance": "instance", "level": "level", "level_misses": "misses", "level_skips": "skips",
+    "level_shared": "shared", "negative_hits": "negative", "leases": "leases", "lease_waits": "waits",
+    "lease_timeouts": "timeouts", "level_fills": "fills", "level_fills_skipped": "not_filled",
+    "level_refreshes": "refreshes", "marks_owed": "owed",
+}  # fmt: skip
+
+
+def levels(answer: Answer) -> str:
+    """One line for each level above another one."""
+    rows = [[row[name] for name in LEVEL_HEAD] for row in by_level(answer["instances"])]
+    return table(list(LEVEL_HEAD.values()), rows) if rows else "no instance has several levels"
+
+
 def nodes(answer: Answer) -> str:
     """One line for each server: its state, and counters since the fleet began."""
     head = (
@@ -174,9 +189,12 @@ def node_states(report: Answer) -> dict[tuple[str, str], str]:
 
 
 def _seen(row: Answer) -> str:
-    """down: the last attempt of a worker failed; idle: no connection just now; untried: there was never one."""
+    """down: the last attempt of a worker failed; behind: it has missed writes; spare: its peer serves;
+    idle: no connection just now; untried: there was never one."""
     if row.get("down", row["backing_off"]):
         return "down"
+    if not row.get("serving", 1):
+        return "behind" if row["behind"] else "spare"
     return "up" if row["connections"] else "idle" if row["connects"] else "untried"
 
 

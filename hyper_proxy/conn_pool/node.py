@@ -61,7 +61,7 @@ class Pause:
 
 
 class Retired:
-    """Counts that no lane keeps: those of lanes that have ended, and connections made."""
+    """Counts that no lane keeps: those of lanes that have ended, connections made, and others (stats/table.py)."""
 
     def __init__(self) -> None:
         self.requests = 0
@@ -69,6 +69,10 @@ class Retired:
         self.bytes_in = 0
         self.bytes_out = 0
         self.connects = 0
+        self.hand_overs = 0
+        self.handed_over = 0
+        self.took_over = 0
+        self.copied = 0
 
 
 class Standing(Protocol):

@@ -9,9 +9,11 @@ from typing import Any
 
 from hyper_proxy.common.clock import now
 from hyper_proxy.common.keyname import digest, readable
+from hyper_proxy.common.leases import LEASES
 from hyper_proxy.common.memory import rss_bytes
 from hyper_proxy.stats.classes import CLASSES
 from hyper_proxy.stats.slowlog import Journal
+from hyper_proxy.stats.tier import COUNTS
 from hyper_proxy.stats.watch import KEYS_EVERY
 
 
@@ -25,6 +27,7 @@ def collect(fronts: Mapping[str, Any], journal: Journal, worker: Mapping[str, in
     work = {
         "requests": sum(sum(row["requests"].values()) for row in instances.values()),
         "in_flight": sum(row["in_flight"] for row in instances.values()),
+        "leases_held": len(LEASES.held),
     }
     return {
         "worker": {"connections": connections, "rss_bytes": rss_bytes(), "fds": open_descriptors(), **work, **worker},
@@ -65,7 +68,26 @@ def _instance(front: Any, show_keys: bool) -> dict[str, Any]:
     row["local_misses"] = copies.misses if copies is not None else 0
     row["local_keys"] = len(copies) if copies is not None else 0
     row["local_bytes"] = copies.bytes if copies is not None else 0
+    row |= _levels(front.snapshot.storage)
     row["nodes"] = {node.label: _node(node) for node in front.snapshot.storage.nodes}
+    return row
+
+
+def _levels(storage: Any) -> dict[str, Any]:
+    """Of an instance with several levels, by their numbers; one in the worker's memory is the first."""
+    first = 1
+    if getattr(storage, "copies", None) is not None:
+        first, storage = 2, storage.below
+    tiers = dict(enumerate(getattr(storage, "tiers", ()), first))
+    row: dict[str, Any] = {}
+    for name in COUNTS:
+        row[name] = {str(at): getattr(tier.counts, name) for at, tier in tiers.items()}
+    owing = enumerate(getattr(storage, "marks", ()), first)
+    row["marks_owed"] = {str(at): len(marks.owed) for at, marks in owing}
+    gate = getattr(storage, "gate", None)
+    row["below_reads"] = gate.passing if gate is not None else 0
+    row["below_waiting"] = gate.waiting if gate is not None else 0
+    row["below_refused"] = gate.refused if gate is not None else 0
     return row
 
 
@@ -84,6 +106,10 @@ def _node(node: Any) -> dict[str, Any]:
         "pending_bytes": sum(lane.pending_bytes for lane in lanes),
         "connections": sum(lane.is_open for lane in lanes) + len(node.relays),
         "connects": node.retired.connects,
+        "hand_overs": node.retired.hand_overs,
+        "handed_over": node.retired.handed_over,
+        "took_over": node.retired.took_over,
+        "copied": node.retired.copied,
         "backing_off": int(node.is_backing_off),
         "down": int(node.is_down and not node.out),
         "out_of_service": int(bool(node.out)),

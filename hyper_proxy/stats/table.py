@@ -15,7 +15,7 @@ FLEET, CONFIG, WORKER, INSTANCE, NODE = "fleet", "config", "worker", "instance",
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """`split` names what a value is split by ("class", "kind"), "" for a single number."""
+    """`split` names what a value is split by ("class", "kind", "level"), "" for a single number."""
 
     where: str
     name: str
@@ -47,6 +47,7 @@ TABLE = (
     Statistic(WORKER, "cpu_s", GAUGE, "seconds", "Processor time that the worker in this slot has used."),
     Statistic(WORKER, "memory_limit_bytes", GAUGE, "bytes", "Resident memory above which the worker takes in less."),
     Statistic(WORKER, "memory_shortages", COUNTER, "", "Times that it had more."),
+    Statistic(WORKER, "leases_held", GAUGE, "", "Leases of keys that it asks for below, for all workers."),
     Statistic(WORKER, "replies_dropped", COUNTER, "", "Large replies that an error was said for: memory was short."),
     Statistic(WORKER, "faults", COUNTER, "", "Errors of the proxy itself that nobody has foreseen; the log has them."),
     Statistic(WORKER, "accept_pauses", COUNTER, "",
@@ -76,6 +77,31 @@ TABLE = (
     Statistic(INSTANCE, "local_misses", COUNTER, "", "Keys that had no copy there, or one that was old."),
     Statistic(INSTANCE, "local_keys", GAUGE, "", "Copies of all workers."),
     Statistic(INSTANCE, "local_bytes", GAUGE, "bytes", "Memory that they take."),
+    Statistic(INSTANCE, "level_misses", COUNTER, "",
+              "Keys that a level above the last did not have, so that they were looked for below.", "level"),
+    Statistic(INSTANCE, "level_skips", COUNTER, "",
+              "Keys that were looked for below because the level's server had failed or was late.", "level"),
+    Statistic(INSTANCE, "level_shared", COUNTER, "",
+              "Keys of both kinds for which somebody in the worker was just asking: all got the one answer.", "level"),
+    Statistic(INSTANCE, "level_fills", COUNTER, "",
+              "Copies that were sent to the level's servers when a level below had answered.", "level"),
+    Statistic(INSTANCE, "level_fills_skipped", COUNTER, "",
+              "Copies that were not sent: the server was busy or not connected.", "level"),
+    Statistic(INSTANCE, "level_refreshes", COUNTER, "",
+              "Copies of hot keys that were fetched anew before they ended.", "level"),
+    Statistic(INSTANCE, "negative_hits", COUNTER, "",
+              "Keys of which the level knew that there is nothing below (negative_ttl).", "level"),
+    Statistic(INSTANCE, "leases", COUNTER, "",
+              "Leases that workers got, to ask below for all workers of the machine.", "level"),
+    Statistic(INSTANCE, "lease_waits", COUNTER, "",
+              "Keys that were waited for since another worker had the lease.", "level"),
+    Statistic(INSTANCE, "lease_timeouts", COUNTER, "",
+              "Keys for which that was in vain: the other one has not ended in time.", "level"),
+    Statistic(INSTANCE, "marks_owed", GAUGE, "",
+              "Keys that were written and have still to be marked: the level's server could not be asked.", "level"),
+    Statistic(INSTANCE, "below_reads", GAUGE, "", "Reads that are under way to the last of several levels."),
+    Statistic(INSTANCE, "below_waiting", GAUGE, "", "Reads that wait for their turn there (write_back.max_below)."),
+    Statistic(INSTANCE, "below_refused", COUNTER, "", "Reads whose turn did not come in time."),
     Statistic(INSTANCE, "errors", COUNTER, "", "Errors that a client was told of, or lost its connection by.", "kind"),
     Statistic(INSTANCE, "latency_us", HISTOGRAM, "microseconds", "From reading a request to its reply.", "class"),
     Statistic(NODE, "requests", COUNTER, "", "Requests that were sent to the server."),
@@ -101,6 +127,13 @@ TABLE = (
     Statistic(NODE, "behind", GAUGE, "",
               "Workers that know that it has missed writes, so that it does not serve before it is equal to its peer."),
     Statistic(NODE, "missed", GAUGE, "", "Keys that it has missed writes of, and that have still to be copied to it."),
+    Statistic(NODE, "took_over", COUNTER, "",
+              "Times that it began to serve in the place of its peer, which had failed or was not preferred."),
+    Statistic(NODE, "copied", COUNTER, "", "Keys that were copied to it, since it had missed writes of them."),
+    Statistic(NODE, "hand_overs", COUNTER, "",
+              "Times that it was asked to hand keys of requests to another server, while keys move (resharding)."),
+    Statistic(NODE, "handed_over", COUNTER, "",
+              "Times that it still had some of them; where this has stopped to grow, what is asked for has moved."),
     Statistic(NODE, "latency_us", HISTOGRAM, "microseconds", "From sending a request to the server to its reply."),
 )  # fmt: skip
 

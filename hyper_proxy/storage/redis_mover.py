@@ -12,7 +12,7 @@ from hyper_proxy.config.model import Level, Server
 from hyper_proxy.conn_pool.moving.mover import Outcome
 from hyper_proxy.storage.redis_words import encode
 
-MOVED = (b"+OK", b"+NOKEY")
+OUTCOMES = {b"+OK\r\n": Outcome.DONE, b"+NOKEY\r\n": Outcome.NONE}
 SHARE = 0.25  # of the read deadline: the server that is asked must itself answer in time, and several workers ask it
 
 
@@ -40,8 +40,8 @@ class RedisMover:
 
     def outcome(self, reply: bytes) -> Outcome:
         """+OK, +NOKEY, or an error: its own, or one of the other server in its words."""
-        if reply.startswith(MOVED):
-            return Outcome.DONE
+        if reply in OUTCOMES:
+            return OUTCOMES[reply]
         if reply.startswith(b"-IOERR"):
             return Outcome.UNREACHABLE
         return Outcome.OCCUPIED if b"BUSYKEY" in reply else Outcome.FAILED

@@ -42,7 +42,7 @@ class Below:
         self.tier = tier
         self.depth = depth
         self.ask = ask
-        self.questions = Coalesce(tier.pace.fill_s)
+        self.questions = Coalesce(tier.pace.fill_s, tier.counts)
         self.early = Early(tier, depth, ask)
 
     def read(self, shard: int, keys: Sequence[bytes], marked: Sequence[bool]) -> list[Told]:
@@ -56,6 +56,7 @@ class Below:
         if len(keys) > EACH_ALONE:
             found = self._fetch(shard, dict.fromkeys(keys)) if with_mark else self._together(shard, keys)
             return [found[key] for key in keys]
+        counts = self.tier.counts
         free: dict[bytes, int | None] = {}  # to be asked for, with the lease
         look: dict[bytes, int | None] = {}  # to be looked for above before: somebody was quicker
         taken: dict[bytes, int] = {}
@@ -67,7 +68,9 @@ class Below:
             grant = LEASES.take(place)
             if grant is Grant.TAKEN:
                 taken[key] = place
+                counts.lease_waits += 1
             else:
+                counts.leases += grant is Grant.MINE
                 group = look if LEASES.was_filled(place) else free
                 group[key] = place if grant is Grant.MINE else None
         calls: list[Callable[[], Found]] = []
@@ -87,9 +90,11 @@ class Below:
         place = LEASES.place(self.tier.instance, self.depth, *keys)
         grant = LEASES.take(place)
         if grant is Grant.TAKEN:
+            self.tier.counts.lease_waits += len(keys)
             return self._wait(shard, dict.fromkeys(keys, place))
         leased: dict[bytes, int | None] = dict.fromkeys(keys)
         if grant is Grant.MINE:
+            self.tier.counts.leases += 1
             leased[keys[-1]] = place  # copies are put above in this order: the last one's answer comes last
             if LEASES.was_filled(place):
                 return self._look(shard, leased)
@@ -106,6 +111,7 @@ class Below:
                 pause = min(pause * 2, LOOK_LAST_S)
             else:
                 places.pop()
+        self.tier.counts.lease_timeouts += len(places)
         return self._look(shard, dict.fromkeys(taken))
 
     def _look(self, shard: int, leased: dict[bytes, int | None]) -> Found:

@@ -14,6 +14,7 @@ from time import monotonic
 from gevent.event import Event
 
 from hyper_proxy.common.errors import BackendError
+from hyper_proxy.stats.tier import TierStats
 from hyper_proxy.tunnel.outcome import Told
 
 Ask = Callable[[Sequence[bytes]], list[Told]]
@@ -47,8 +48,9 @@ class Question:
 class Coalesce:
     """The questions of one worker to the levels below one tier. fresh_s: how old a question may be that is shared."""
 
-    def __init__(self, fresh_s: float) -> None:
+    def __init__(self, fresh_s: float, counts: TierStats) -> None:
         self.fresh_s = fresh_s
+        self.counts = counts
         self.open: dict[bytes, Question] = {}
 
     def read(self, keys: Sequence[bytes], marked: Sequence[bool], ask: Ask) -> list[Told]:
@@ -64,6 +66,7 @@ class Coalesce:
             question = self.open.get(key)
             if question is not None and question.began >= (came if is_marked else came - self.fresh_s):
                 shared[key] = question
+                self.counts.level_shared += 1
             elif key not in shared:
                 shared[key] = Question(monotonic())
                 mine.append(key)

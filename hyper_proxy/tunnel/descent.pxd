@@ -16,6 +16,7 @@ cdef class Descent(Batch):
     cdef public bytes lacking
     cdef public dict crowds
     cdef public double deadline_s
+    cdef public object counts
     cdef object complete_below
     cdef dict reads
     cdef object who

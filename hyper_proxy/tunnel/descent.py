@@ -19,6 +19,7 @@ from gevent import get_hub, spawn
 
 from hyper_proxy.common import faults
 from hyper_proxy.common.errors import BackendError
+from hyper_proxy.stats.tier import TierStats
 from hyper_proxy.storage.cache import SIGN
 from hyper_proxy.tunnel.deadline import send_by
 
@@ -54,6 +55,7 @@ class Descent(Batch):
     lacking: nil, where a miss of the first level is asked below; else the sign of a mark, which always is.
     crowds: of all batches over the same levels, by request and nil.
     deadline_s: how long an optional first level is waited for; 0: as long as any server.
+    counts: of the first level.
     complete_below(raw, shard, reply): the whole reply to that request, from below where it must; raises BackendError.
     It may block.
     """
@@ -63,6 +65,7 @@ class Descent(Batch):
     lacking: bytes
     crowds: dict
     deadline_s: cython.double
+    counts: TierStats
     complete_below: Callable[[Any, int, Any], bytes]
     reads: dict  # slot -> (request, shard), of reads that are under way
     who: Any  # for the report of a fault
@@ -73,6 +76,7 @@ class Descent(Batch):
         self.nil = self.nothing = self.lacking = b""
         self.crowds = {}
         self.deadline_s = 0.0
+        self.counts = TierStats()
         self.complete_below = complete_below
         self.reads = {}
 
@@ -92,6 +96,7 @@ class Descent(Batch):
         if asked is None or (isinstance(reply, bytes) and self.is_whole(reply)):
             Batch.deliver(self, position, reply)
         elif reply == self.nothing:
+            self.counts.negative_hits += 1
             Batch.deliver(self, position, self.nil)
         elif reply == self.nil:
             self.join(position, asked)
@@ -107,6 +112,9 @@ class Descent(Batch):
         if crowd is None or crowd.began < at - JOIN_S:
             crowd = self.crowds[name] = Crowd(at)
             spawn(self._descend_with, crowd, name, asked)
+        else:
+            self.counts.level_misses += 1
+            self.counts.level_shared += 1
         crowd.members.append(self)
         crowd.members.append(position)
 

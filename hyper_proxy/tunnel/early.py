@@ -102,4 +102,5 @@ class Early:
             ask = partial(tier.ask, shard, klass=IDEMPOTENT)
             (there,) = CLAIMS[tier.cache.kind].replace(old.value, [(key, item, tier.seconds(item))], ask)
             if there:
+                tier.counts.level_refreshes += 1
                 self.note(key, item, shard, took_s)

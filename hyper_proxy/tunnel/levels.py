@@ -20,7 +20,7 @@ import gevent
 
 from hyper_proxy.common import parallel
 from hyper_proxy.common.errors import BackendError
-from hyper_proxy.storage.cache import Answer, Marked
+from hyper_proxy.storage.cache import ABSENT, Answer, Marked
 from hyper_proxy.storage.keyvalue import Change, Item, KeyValue, Put
 from hyper_proxy.tunnel.behind import Backlog, Behind
 from hyper_proxy.tunnel.below import Below
@@ -96,6 +96,7 @@ class Levels(KeyValue):
         """A server of a level has failed, which its node has counted. A cache that is not there has nothing."""
         if self.tiers[depth].level.on_error == "fail":
             return [Failed(error)] * len(part.keys)
+        self.tiers[depth].counts.level_skips += len(part.keys)
         return self._read(depth + 1, part.keys)
 
     def complete(self, part: Part, answers: list[Answer] | BackendError) -> list[Item | None]:
@@ -106,12 +107,13 @@ class Levels(KeyValue):
 
     def _complete(self, depth: int, part: Part, answers: list[Answer]) -> list[Told]:
         items: list[Told] = [answer if isinstance(answer, Item) else None for answer in answers]
-        misses = self.tiers[depth].level.on_miss == "next"
-        wanted = [
-            at for at, answer in enumerate(answers) if isinstance(answer, Marked) or (misses and answer is None)
-        ]
+        tier = self.tiers[depth]
+        tier.counts.negative_hits += answers.count(ABSENT)
+        misses = tier.level.on_miss == "next"
+        wanted = [at for at, answer in enumerate(answers) if isinstance(answer, Marked) or (misses and answer is None)]
         if not wanted:
             return items
+        tier.counts.level_misses += len(wanted)
         marked = [isinstance(answers[at], Marked) for at in wanted]
         below = self.below[depth].read(part.shard, [part.keys[at] for at in wanted], marked)
         for at, item in zip(wanted, below, strict=True):

@@ -19,6 +19,7 @@ from hyper_proxy.conn_pool.rooms.rooms import as_cache
 from hyper_proxy.conn_pool.target import Target
 from hyper_proxy.conn_pool.topology.discovered import Discovered
 from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ
+from hyper_proxy.stats.tier import TierStats
 from hyper_proxy.storage.cache import NOTHING, Answer, Cache
 from hyper_proxy.storage.keyvalue import Item
 from hyper_proxy.storage.redis_servers import servers_of
@@ -87,6 +88,7 @@ class Tier:
         self.keeps = cache.keeps and not level.read_only  # else it is filled by others
         self.is_written = self.keeps and level.write != "around"
         self.deadline_s = level.deadline_ms / 1000 if level.optional else 0.0
+        self.counts: TierStats = previous.counts if previous else TierStats()
 
     def split(self, keys: Sequence[bytes]) -> list[Part]:
         """The parts; the keys that this kind of server can't hold are NOWHERE."""
@@ -141,8 +143,11 @@ class Tier:
             idle = lane is not None and lane.pending_bytes <= SPARE_BYTES and not lane.is_full()
             request = self._filling(key, item) if idle else None
             if request is not None and lane is not None:
+                self.counts.level_fills += 1
                 lane.submit(request, IDEMPOTENT, told, position)
-            elif told is not None:
+                continue
+            self.counts.level_fills_skipped += not idle
+            if told is not None:
                 told.deliver(position, b"")
 
     def _filling(self, key: bytes, item: Told) -> bytes | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from hyper_proxy.stats.tier import by_level
 from supervisor.sidecar.health import readiness
 from supervisor.sidecar.history import History, Point
 from supervisor.sidecar.keys import big_keys, hot_keys, server_events, slow_requests
@@ -44,6 +45,7 @@ def build_view(
         "silent": report["silent"],
         "instances": [_instance(name, row, history, now) for name, row in report["instances"].items()],
         "nodes": _nodes(report, history, now),
+        "levels": by_level(report["instances"]),
         "slowlog": slow_requests(answer, SLOW_SHOWN),
         "hot_keys": hot_keys(answer, KEYS_SHOWN),
         "big_keys": big_keys(answer, KEYS_SHOWN),
@@ -149,6 +151,8 @@ def _node_state(node: dict[str, Any]) -> str:
         return "out of service"
     if node.get("down"):
         return "down"
+    if not node.get("serving", 1):
+        return "behind" if node["behind"] else "spare"
     return "up" if node.get("connections") else "idle" if node.get("connects") else "untried"
 
 

@@ -58,7 +58,8 @@ def test_counters_end_in_total() -> None:
 def test_an_instance_reports_what_the_table_says() -> None:
     behind = {"behind", "behind_retries", "behind_lost"}
     local = {"local_hits", "local_misses", "local_keys", "local_bytes"}
-    owners = {"clients", "in_flight", "slow", "unlogged"} | behind | local  # that the engine adds
+    levels = {row.name for row in of(INSTANCE) if row.split == "level" or row.name.startswith("below_")}
+    owners = {"clients", "in_flight", "slow", "unlogged"} | behind | local | levels  # that the engine adds
     assert InstanceStats(("read",)).snapshot().keys() | owners == {row.name for row in of(INSTANCE)}
 
 

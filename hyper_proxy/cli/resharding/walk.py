@@ -162,7 +162,7 @@ class Walk:
             self.plan.check()
             reply = connection.ask_all([self.mover.hand_over(home, connection.greeting, keys, replace)])[0]
             outcome = self.mover.outcome(reply)
-            if outcome is Outcome.DONE:
+            if outcome in (Outcome.DONE, Outcome.NONE):
                 break
             if outcome is Outcome.OCCUPIED:  # why the old home is right: hyper_proxy/conn_pool/moving/lane.py
                 replace = True

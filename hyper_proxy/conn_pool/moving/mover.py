@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 class Outcome(Enum):
     """What a server has said that was asked to hand keys over."""
 
-    DONE = "it has none of them any more"
+    DONE = "it had some of them, and has none any more"
+    NONE = "it had none of them"
     OCCUPIED = "the other one has something under such a name"
     UNREACHABLE = "it could not talk to the other one"
     FAILED = "one of them has refused"

@@ -123,6 +123,7 @@ class RedisSession(Session):
             cython.cast(Descent, self.batch).lacking = null(self.resp) if top.level.on_miss == "next" else SIGN
             cython.cast(Descent, self.batch).crowds = storage.crowds
             cython.cast(Descent, self.batch).deadline_s = top.deadline_s
+            cython.cast(Descent, self.batch).counts = top.counts
         self.special = (
             not (storage.forwards or self.leveled)
             or not self.authenticated

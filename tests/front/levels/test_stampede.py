@@ -145,6 +145,26 @@ def test_ten_thousand_requests_for_a_key_that_has_ended_ask_below_once(slow: Slo
         assert slow.questions(HOT) == before + 1
 
 
+def test_an_operator_sees_who_asks_and_who_waits(slow: Slow) -> None:
+    def counted(name: str) -> int:
+        value: int = slow.fleet.stats()["instances"]["front"][name]["1"]
+        return value
+
+    with Crowd(slow.port) as crowd:
+        wait_for(lambda: min(slow.serves()) > CONNECTIONS // 10, "both workers have clients")
+        slow.hold()
+        crowd.ask(HOT)
+        wait_for(lambda: counted("lease_timeouts") > 0, "one worker has waited for the other one in vain")
+        assert counted("leases") == 1
+        assert counted("lease_waits") >= 1
+        assert sum(worker["leases_held"] for worker in slow.fleet.stats()["workers"]) == 1
+        wait_for(lambda: counted("level_misses") >= CONNECTIONS, "everybody has missed", 30)
+        slow.answer()
+        crowd.check(b"$%d\r\n%b\r\n" % (len(VALUE), VALUE))
+        assert counted("level_shared") >= CONNECTIONS - 50
+        wait_for(lambda: not any(worker["leases_held"] for worker in slow.fleet.stats()["workers"]), "it is given back")
+
+
 def holder(pids: list[int]) -> int:
     """Which of these workers has a lease; 0 when none has."""
     rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]

@@ -41,6 +41,13 @@ def test_a_key_is_moved_when_it_is_used_and_others_stay(moving: Callable[..., Mo
     after = homes(move, keys)
     assert set(after.values()) == {"a", "b", "c"}
     assert {after[key] for key in keys if after[key] != before[key]} == {"c"}
+    rows = move.fleet.stats()["instances"]["shop"]["nodes"]
+    moved = [rows[name]["handed_over"] for name in "abc"]
+    assert min(moved[:2]) > 0 and moved[2] == 0, moved
+    assert client.mget(keys) == [b"old"] * len(keys)
+    again = move.fleet.stats()["instances"]["shop"]["nodes"]
+    assert [again[name]["handed_over"] for name in "abc"] == moved
+    assert again["a"]["hand_overs"] > rows["a"]["hand_overs"]
     assert client.dbsize() == len(keys)
     assert set(client.scan_iter(count=7)) == set(client.keys()) == {key.encode() for key in keys}
 
