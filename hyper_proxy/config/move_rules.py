@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from hyper_proxy.config.model import Config, Instance, Level, Route
 from hyper_proxy.config.notes import Path
+from hyper_proxy.config.routes import all_routes
 
 LEAST_S = 10  # between the moment in which keys begin to move and the one in which they begin to return
 
@@ -16,15 +17,9 @@ def keys_can_move(config: Config, say: Callable[[Path, str], None]) -> None:
     """HP226: `say` takes what is said, and where."""
     for i, instance in enumerate(config.instances):
         for j, level in enumerate(instance.levels):
-            if level.route is not None and any(route.kind == "move" for route in _tree(level.route)):
+            if level.route is not None and any(route.kind == "move" for route in all_routes(level.route)):
                 for key, text in _of_move(instance, level, level.route):
                     say(("instance", i, "level", j, key), text)
-
-
-def _tree(route: Route) -> Iterator[Route]:
-    yield route
-    for child in route.children:
-        yield from _tree(child)
 
 
 def _of_move(instance: Instance, level: Level, route: Route) -> Iterator[Fault]:

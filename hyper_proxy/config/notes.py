@@ -13,12 +13,14 @@ Path = tuple[str | int, ...]
 
 
 class Notes:
-    """The findings of one file; `lines` tells the line of a path."""
+    """The findings of one file; `lines` tells the line of a path. `lacks_plugins`: is there one that could not be
+    loaded? Then a name that nobody knows may be one of its own, and is not spoken of."""
 
     def __init__(self, file: str, lines: Mapping[Path, int]) -> None:
         self.file = file
         self.lines = lines
         self.findings: list[Finding] = []
+        self.lacks_plugins = False
 
     def add(self, path: Path, code: str, message: str) -> None:
         """Records a finding about the value at `path`; one that is about no value has the empty path."""

@@ -47,13 +47,16 @@ class PluginList:
                 plugin = find(text, place.folder)
                 _check_trust(plugin, index, place)
                 if plugin in (other for _, other in found):
-                    raise Bad("HP111", f"'{text}' is listed twice")
+                    place.bad(Bad("HP111", f"'{text}' is listed twice"), index)
+                    continue
                 found.append((index, plugin))
             except Bad as bad:
                 place.bad(bad, index)
+                place.notes.lacks_plugins = True
         plugins = [plugin for _, plugin in found]
         for (index, plugin), reason in zip(found, load_plugins(plugins), strict=True):
             if reason:
+                place.notes.lacks_plugins = True
                 place.bad(Bad("HP111", f"'{plugin.name}' cannot be loaded: {reason}"), index)
         return tuple(plugins)
 

@@ -11,6 +11,8 @@ from typing import Any
 from hyper_proxy.config.checks import Bad, Place, type_name
 from hyper_proxy.config.notes import Notes, Path, suggest
 from hyper_proxy.config.settings import (
+    KINDS,
+    PROTOCOLS,
     REQUIRED,
     SECTIONS,
     SETTINGS,
@@ -25,6 +27,8 @@ Values = dict[str, Any]
 
 _SUBJECT = {"instance": "protocol", "level": "storage"}
 """The key that decides which others have a meaning in a section and in those below."""
+_PLUGGED = frozenset(("protocol", "storage", "hash", "distribution"))
+"""The keys whose names plug-ins may add to."""
 
 
 class Reader:
@@ -64,13 +68,15 @@ class Reader:
         """One setting's value: what is written, or its default."""
         place = Place((*path, setting.key), self.folder, self.notes)
         if setting.key in raw:
-            if isinstance(subject, str) and not setting.fits(subject):
+            # Of a name that nobody knows that is said, and nothing of what it would mean.
+            if isinstance(subject, str) and subject in (*KINDS, *PROTOCOLS) and not setting.fits(subject):
                 others = f", only for {', '.join(setting.only)}" if setting.only else ""
                 place.bad(Bad("HP205", f"has no meaning for {subject}{others}"))
             try:
                 return setting.kind.read(raw[setting.key], place)
             except Bad as bad:
-                place.bad(bad)
+                if not (self.notes.lacks_plugins and bad.code == "HP106" and setting.key in _PLUGGED):
+                    place.bad(bad)
         elif setting.default is REQUIRED and subject not in setting.but:
             self.notes.add(path, "HP107", f"{setting.key} is missing: {setting.help}")
         return default_of(setting, subject, place)

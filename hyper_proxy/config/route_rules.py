@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hyper_proxy.config.model import MAIN, Level
+from hyper_proxy.config.model import MAIN, Level, Route
 from hyper_proxy.config.notes import Path, show_path, suggest
-from hyper_proxy.config.routes import MAX_SHARDS, shard_count
+from hyper_proxy.config.routes import BLANK_ROUTE, MAX_SHARDS, ROUTES, Shape, all_routes, shard_count
 
 Fault = tuple[Path, str]
 
@@ -22,6 +22,9 @@ def route_faults(level: Level, path: Path) -> Iterator[Fault]:
             yield at, f"'{pool.name}' is already the name of {show_path((*path, 'pool', first[pool.name]))}"
     if level.route is None:
         return
+    for kind, twice in _repeats(level.route):
+        what = f"'{twice.pool}'" if twice.kind == "pool" else f"the same {twice.kind} route"
+        yield (*path, "route"), f"{what} stands twice in {kind}, where once is enough"
     unknown = level.route.pools - _known(level)
     for name in sorted(unknown):
         yield (*path, "route"), f"there is no pool '{name}'{suggest(name, _known(level))}"
@@ -40,6 +43,14 @@ def unused_pools(level: Level, path: Path) -> Iterator[Fault]:
             yield (*path, "pool", i), f"no request goes to '{pool.name}': it is not in the route of the level"
     if MAIN not in used:
         yield (*path, "servers"), "no request goes there: the pool 'main' is not in the route of the level"
+
+
+def _repeats(level_route: Route) -> Iterator[tuple[str, Route]]:
+    """What stands more than once in a route; of those that move keys move_rules.py tells."""
+    for route in all_routes(level_route):
+        if route.kind in ROUTES and ROUTES[route.kind].shape in (Shape.LIST, Shape.PAIR) and route.kind != "move":
+            children = [child for child in route.children if child is not BLANK_ROUTE]
+            yield from ((route.kind, child) for child in dict.fromkeys(children) if children.count(child) > 1)
 
 
 def _known(level: Level) -> frozenset[str]:

@@ -28,6 +28,10 @@ MAX_SHARDS = 16384
 """A product has a shard for each combination of its children's; every client keeps a list of that length."""
 
 
+BLANK_ROUTE = Route("pool", pool=MAIN)
+"""Stands in for one that is faulty, which has been noted."""
+
+
 class Shape(Enum):
     """How the children of a route are written."""
 
@@ -114,7 +118,7 @@ def _read(value: object, place: Place, at: tuple[str | int, ...]) -> Route:
         return Route("pool", pool=value)
     if not isinstance(value, dict):
         place.bad(wrong_type(value, "the name of a pool, or a table that is a route,"), *at)
-        return Route("pool", pool=MAIN)
+        return BLANK_ROUTE
     kinds = [key for key in value if key in ROUTES]
     if len(kinds) != 1:
         wanted = f"one of {', '.join(ROUTES)}"
@@ -122,7 +126,7 @@ def _read(value: object, place: Place, at: tuple[str | int, ...]) -> Route:
         if not kinds:
             said = "none of them stands here" + next(filter(None, (suggest(key, ROUTES) for key in value)), "")
         place.bad(Bad("HP106", f"a route has {wanted}; {said}"), *at)
-        return Route("pool", pool=MAIN)
+        return BLANK_ROUTE
     kind = kinds[0]
     row = ROUTES[kind]
     allowed = [kind, *row.options, *(("of",) if row.shape is Shape.PAIR else ())]
@@ -142,20 +146,20 @@ def _children(
     if row.shape is Shape.PAIR:
         if "of" not in value:
             place.bad(Bad("HP107", f"of is missing: the route that a {kind} route serves"), *at)
-            return [], [Route("pool", pool=MAIN)] * 2
+            return [], [BLANK_ROUTE] * 2
         return [], [_read(value["of"], place, (*at, "of")), _read(inner, place, (*at, kind))]
     if row.shape is Shape.POOL:
         if not isinstance(inner, str):
             place.bad(Bad("HP105", f"{kind} is {row.shape.value}"), *at, kind)
-        return [], [Route("pool", pool=inner if isinstance(inner, str) else MAIN)] * 2
+        return [], [Route("pool", pool=inner) if isinstance(inner, str) else BLANK_ROUTE] * 2
     if row.shape is Shape.LIST:
         if not isinstance(inner, list) or len(inner) < 2:
             place.bad(Bad("HP105", f"{kind} is {row.shape.value}"), *at, kind)
-            return [], [Route("pool", pool=MAIN)] * 2
+            return [], [BLANK_ROUTE] * 2
         return [], [_read(child, place, (*at, kind, index)) for index, child in enumerate(inner)]
     if not isinstance(inner, dict) or not inner:
         place.bad(Bad("HP105", f"{kind} is {row.shape.value}"), *at, kind)
-        return [""], [Route("pool", pool=MAIN)]
+        return [""], [BLANK_ROUTE]
     for name in inner:
         if row.names and name not in row.names:
             place.bad(Bad("HP104", f"'{name}' is none of {', '.join(row.names)}{suggest(name, row.names)}"), *at, kind)
@@ -177,12 +181,34 @@ def _option(key: str, row: RouteRow, value: dict[str, Any], place: Place, at: tu
     return 1.0 if default is REQUIRED else default  # the file is refused, but rules go on and want a number
 
 
+def all_routes(route: Route) -> Iterator[Route]:
+    """A route and all that stand in it."""
+    yield route
+    for child in route.children:
+        yield from all_routes(child)
+
+
+def home_of(route: Route, read: bool = False) -> int:
+    """The index of the child that has what one client alone talks about, and all keys: where writes go, or reads do."""
+    return route.names.index("read" if read else "write") if route.kind == "class" else 0
+
+
+def home_pools(route: Route) -> tuple[str, ...]:
+    """The pools that have every key, all together: where keys are counted and walked."""
+    if route.kind == "pool":
+        return (route.pool,)
+    apart = ROUTES[route.kind].join is Join.SUM or route.kind == "move"
+    served = route.children if apart else [route.children[home_of(route)]]
+    return tuple(dict.fromkeys(name for child in served for name in home_pools(child)))
+
+
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """What stands at one shard of a level: `server` is asked first, empty where that is found out; `route` says what
-    may become of that, in words."""
+    """What stands at one shard of a level: `server` is asked first by writes, `reader` by reads, both empty where that
+    is found out; `route` says what may become of that, in words."""
 
     server: Server
+    reader: Server
     route: str = ""
 
 
@@ -193,9 +219,9 @@ def spots(level: Level) -> list[Spot]:
     """The spots of a level by shard. The one place that says how shards of routes are numbered: those of a SUM one
     child after the other; those of a PRODUCT with the last child's running fastest."""
     if level.topology == "cluster":
-        return [Spot(Server(), f"slot {slot}: the cluster is asked which server has it") for slot in range(REDIS_SLOTS)]
+        return [_told(f"slot {slot}: the cluster is asked which server has it") for slot in range(REDIS_SLOTS)]
     if level.topology == "sentinel":
-        return [Spot(Server(), f"the sentinels are asked where the master '{name}' is") for name in level.masters]
+        return [_told(f"the sentinels are asked where the master '{name}' is") for name in level.masters]
     return list(_spots(level.route or Route("pool", pool=MAIN), level.pool_levels()))
 
 
@@ -215,14 +241,19 @@ def _spots(route: Route, levels: Mapping[str, Level]) -> Iterator[Spot]:
             elif route.names:
                 each = (f"{name} at {at}" for name, at in zip(route.names, names, strict=True))
                 said = f"{route.kind}: {', '.join(each)}"
-            yield Spot(combined[0].server, said)
+            yield Spot(combined[home_of(route)].server, combined[home_of(route, read=True)].reader, said)
 
 
 def _spot(level: Level, at: int) -> Spot:
+    server = level.servers[at]
     if not level.peers:
-        return Spot(level.servers[at])
+        return Spot(server, server)
     peer = level.peers[at]
-    return Spot(level.servers[at], f"in the second room {peer.label} ({peer.address})")
+    return Spot(server, server, f"in the second room {peer.label} ({peer.address})")
+
+
+def _told(who: str) -> Spot:
+    return Spot(Server(), Server(), who)
 
 
 def _said(spot: Spot) -> str:

@@ -131,6 +131,8 @@ def storage_serves_protocol(config: Config, say: Say) -> None:
         for j, level in enumerate(instance.levels):
             if usable and level.storage and level.storage not in usable and len(instance.levels) == 1:
                 text = f"{level.storage} cannot serve {instance.protocol} clients; possible are {', '.join(usable)}"
+                if level.storage == LOCAL:
+                    text = f"it keeps copies of what a level below has: add that level, one of {', '.join(KNOWING)}"
                 say(("instance", i, "level", j, "storage"), text)
 
 
@@ -138,7 +140,8 @@ def levels_fit(config: Config, say: Say) -> None:
     """HP213"""
     for i, instance in enumerate(config.instances):
         path: Path = ("instance", i)
-        if len(instance.levels) == 1 and say.written((*path, "write_back")):
+        alone = len(instance.levels) == 1 and instance.levels[0].storage not in ("", LOCAL)  # else a fault already
+        if alone and say.written((*path, "write_back")):
             say((*path, "write_back"), "there is one level, so nothing is kept above another")
         for j, level in enumerate(instance.levels if len(instance.levels) > 1 else ()):
             last = j == len(instance.levels) - 1
@@ -389,6 +392,7 @@ def _placeable(level: Level) -> bool:
     """Is there enough of the level to place keys with?"""
     known = {MAIN, *(pool.name for pool in level.pools)}
     found = level.storage in PLACED and bool(level.servers) and BLANK_SERVER not in level.all_servers
+    found = found and (level.topology != "sentinel" or bool(level.masters))
     return found and all(pool.servers for pool in level.pools) and (level.route is None or level.route.pools <= known)
 
 

@@ -7,12 +7,13 @@ from itertools import product
 
 from hyper_proxy.config.addresses import ROOMS
 from hyper_proxy.config.model import MAIN, Level, Route
+from hyper_proxy.config.routes import home_pools
 from hyper_proxy.conn_pool.moving.schedule import Schedule
 from hyper_proxy.conn_pool.node import Greeting, Node
 from hyper_proxy.conn_pool.nodes import Nodes
 from hyper_proxy.conn_pool.replies import ReplyParser
 from hyper_proxy.conn_pool.rooms.rooms import Rooms, second_room
-from hyper_proxy.conn_pool.routes.route import RouteTarget, Setting, home_of
+from hyper_proxy.conn_pool.routes.route import RouteTarget, Setting
 from hyper_proxy.conn_pool.routes.speech import Speech
 from hyper_proxy.conn_pool.routes.table import PRODUCTS
 from hyper_proxy.conn_pool.target import Target
@@ -54,7 +55,9 @@ class Pools:
                 self.rooms[name] = Rooms(instance, one, greeting, speech, first, second)
         route = level.route or Route("pool", pool=MAIN)
         self.targets: list[Target] = self._targets(route)
-        self.homes = self._homes(route)
+        self.homes: list[Target] = list(
+            dict.fromkeys(target for name in home_pools(route) for target in self._pool(name))
+        )
         self.every = list(dict.fromkeys(target for name in level.pool_levels() for target in self._pool(name)))
         self.all = list(dict.fromkeys(node for nodes in self.by_name.values() for node in nodes))
 
@@ -72,12 +75,6 @@ class Pools:
     def _pool(self, name: str) -> list[Target]:
         """By shard of the pool."""
         return [*self.rooms[name].targets] if name in self.rooms else [*self.by_name[name]]
-
-    def _homes(self, route: Route) -> list[Target]:
-        if route.kind == "pool":
-            return self._pool(route.pool)
-        served = [route.children[home_of(route)]] if route.kind in PRODUCTS else route.children
-        return list(dict.fromkeys(node for child in served for node in self._homes(child)))
 
     def receivers(self, name: bytes, read: bool) -> list[Target]:
         """Who gets a command that is for all servers. Raises ClientError when it can't be served."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from hyper_proxy.common.errors import ClientError, HyperProxyError
 from hyper_proxy.config.model import Instance, Level, Server
-from hyper_proxy.config.routes import spots
+from hyper_proxy.config.routes import home_pools, spots
 from hyper_proxy.config.settings import PLACED
 from hyper_proxy.config.table_split import table_of
 from hyper_proxy.hashing import DISTRIBUTIONS, Placement
@@ -107,10 +107,12 @@ class Explanation:
 
 
 class Ground:
-    """A level of an instance, as far as it decides where keys go; by default the last one, which decides the rest."""
+    """A level of an instance, as far as it decides where keys go; by default the last one, which decides the rest.
+    reads: does the request only read, over connections that clients share?"""
 
-    def __init__(self, instance: Instance, number: int = 0) -> None:
+    def __init__(self, instance: Instance, reads: bool, number: int = 0) -> None:
         self.instance = instance
+        self.reads = reads
         self.number = number or len(instance.levels)
         self.level: Level = instance.levels[self.number - 1]
         level = self.level
@@ -152,7 +154,19 @@ class Ground:
 
     def server(self, shard: int | None) -> Server | None:
         """The server of a shard."""
-        return None if shard is None or self.level.is_found_out else self.spots[shard].server
+        if shard is None or self.level.is_found_out:
+            return None
+        spot = self.spots[shard]
+        return spot.reader if self.reads else spot.server
+
+    @property
+    def homes(self) -> tuple[Server, ...]:
+        """Those that have every key, all together, in the order in which they are counted and walked; the spots of
+        servers that are found out."""
+        if self.level.is_found_out or self.level.route is None:
+            return tuple(spot.server for spot in self.spots)
+        pools = self.level.pool_levels()
+        return tuple(server for name in home_pools(self.level.route) for server in pools[name].servers)
 
     def place(self, key: bytes, *, sent: bytes, db: int | None = None) -> Place:
         """Where a key is, and what is sent for it."""
@@ -175,7 +189,7 @@ class Ground:
 
     def places(self, key: bytes, **facts: Any) -> tuple[Place, ...]:
         """The same for every level, from the first to this one; `facts` are of this one."""
-        above = [Ground(self.instance, number).place(key, sent=key) for number in range(1, self.number)]
+        above = [Ground(self.instance, self.reads, number).place(key, sent=key) for number in range(1, self.number)]
         return (*above, self.place(key, **facts))
 
     def to(self, shard: int | None, words: Iterable[bytes]) -> Sent:
@@ -183,9 +197,23 @@ class Ground:
         server = self.server(shard)
         return Sent(shard, server, tuple(words), self.spots[shard].route if shard is not None and server else "")
 
+    @property
+    def receivers(self) -> str:
+        """Who gets what is for all."""
+        route = self.level.route
+        if route is None or not self.reads:
+            return "every server"
+        pools = home_pools(route)
+        return f"every server of pool{'s' if len(pools) > 1 else ''} {', '.join(pools)}"
+
     def to_all(self, words: Sequence[bytes]) -> tuple[Sent, ...]:
-        """The same request to every server."""
-        return tuple(Sent(shard, server, tuple(words)) for shard, server in enumerate(self.level.all_servers))
+        """The same request to every server, or to those that have every key where it reads."""
+        servers = self.level.all_servers if self.level.is_found_out or not self.reads else self.homes
+        return tuple(Sent(shard, server, tuple(words)) for shard, server in enumerate(servers))
+
+    def to_home(self, index: int, words: Sequence[bytes]) -> Sent:
+        """A request to one of the homes."""
+        return Sent(index, None if self.level.is_found_out else self.homes[index], tuple(words))
 
     def split(self, keys: Sequence[bytes]) -> dict[int | None, list[int]]:
         """The indexes of the keys by shard, in the order in which the shards are met."""

@@ -22,6 +22,7 @@ from hyper_proxy.storage.numbers import INT64_MAX, INT64_MIN, parse_int64, parse
 T = TypeVar("T")
 
 LONGEST_BYTES = 512 * 1024 * 1024  # redis' proto-max-bulk-len
+LEVELED = " below other levels"
 EXPIRED = 1.0  # a time of expiry long past: the item is gone at once
 
 
@@ -120,7 +121,7 @@ class KeyValue(ABC):
     """One key space. Every verb is atomic, blocks the calling greenlet only, and may raise BackendError."""
 
     kind: str  # the storage's name in the configuration
-    place = ""  # what errors say behind it, where it alone would mislead
+    place = ""  # what errors say behind it, where it alone would mislead: LEVELED
     nodes: Any = ()  # a sequence of its servers, for statistics
     longest = LONGEST_BYTES  # limits.max_value_bytes: so far may a value grow whose parts come one by one
     fields: Sequence[str] = ()  # of values that are JSON objects (storage/objects.py); none: values are any bytes

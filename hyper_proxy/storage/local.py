@@ -35,7 +35,7 @@ from hyper_proxy.common.cells import CELLS
 from hyper_proxy.common.errors import ClientError
 from hyper_proxy.common.memory import MEMORY
 from hyper_proxy.config.model import WriteBack
-from hyper_proxy.storage.keyvalue import Change, Item, KeyValue, Mode, Outcome, Partial, Put
+from hyper_proxy.storage.keyvalue import LEVELED, Change, Item, KeyValue, Mode, Outcome, Partial, Put
 
 T = TypeVar("T")
 
@@ -109,7 +109,7 @@ class Local(KeyValue):
     """below: what knows. exact: does it tell when each item ends? before: the one of the configuration before."""
 
     forwards = False
-    place = " below other levels"
+    place = LEVELED
 
     def __init__(
         self, below: KeyValue, max_bytes: int, write_back: WriteBack, exact: bool, before: Local | None = None

@@ -21,7 +21,7 @@ import gevent
 from hyper_proxy.common import parallel
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.storage.cache import ABSENT, Answer, Marked
-from hyper_proxy.storage.keyvalue import Change, Item, KeyValue, Put
+from hyper_proxy.storage.keyvalue import LEVELED, Change, Item, KeyValue, Put
 from hyper_proxy.tunnel.behind import Backlog, Behind
 from hyper_proxy.tunnel.below import Below
 from hyper_proxy.tunnel.gate import Gate
@@ -49,7 +49,7 @@ class Levels(KeyValue):
     """tiers: the caches, from the top; last: what knows; gate: through which reads of it must pass."""
 
     forwards = False
-    place = " below other levels"
+    place = LEVELED
 
     def __init__(self, tiers: Sequence[Tier], last: KeyValue, gate: Gate) -> None:
         self.tiers = list(tiers)

@@ -374,6 +374,25 @@ def test_a_request_on_a_route_says_who_gets_what() -> None:
     assert text.splitlines()[-1].endswith(", class: read at b, write at a: SET k 1")
 
 
+@pytest.mark.parametrize(
+    "request_", ["GET k", "SET k 1", "WATCH k", "XREAD BLOCK 0 STREAMS k 0", "XREAD STREAMS k 0"]
+)
+def test_the_server_of_a_route_by_class_is_that_of_the_class(request_: str) -> None:
+    found = explain(load_text(ROUTED, "x.toml"), "routed", request_.encode().split())
+    label = "b" if request_ in ("GET k", "XREAD STREAMS k 0") else "a"
+    assert [sent.server.label for sent in found.outcome.sent if sent.server] == [label]
+    assert [place.server.label for place in found.keys[0].places if place.server] == [label]
+
+
+def test_keys_are_counted_and_walked_where_all_of_them_are() -> None:
+    config = load_text(ROUTED, "x.toml")
+    counted = explain(config, "routed", [b"DBSIZE"]).outcome
+    assert counted.way.startswith("every server of pool main gets it")
+    assert [sent.server.label for sent in counted.sent if sent.server] == ["a"]
+    walked = explain(config, "routed", [b"SCAN", b"0"]).outcome
+    assert [sent.server.label for sent in walked.sent if sent.server] == ["a"]
+
+
 def test_a_file_below_servers_does_not_say_that_none_is_asked() -> None:
     file = '  [[instance.level]]\n  storage = "sqlite"\n  servers = ["/var/lib/x.db"]\n'
     server = '  [[instance.level]]\n  storage = "redis"\n  servers = ["10.0.0.1:6379"]\n'

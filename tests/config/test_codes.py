@@ -218,6 +218,29 @@ def test_servers_of_several_levels_have_names_of_their_own() -> None:
     assert "'a' is also" in found.message and "give one of them an alias" in found.message
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "code", "says"),
+    [
+        ('storage = "redis"', 'storage = "redsi"\ndb = 1\nhash = "md5"', "HP106", "did you mean 'redis'?"),
+        ('storage = "redis"\nservers = ["10.0.0.1:6379:1 a", "10.0.0.2:6379:1 b"]',
+         'storage = "local"\n\n[instance.write_back]\nttl = 9', "HP204", "add that level, one of redis, "),
+        ('storage = "redis"', 'storage = "redis"\ntopology = "sentinel"', "HP224", "masters is missing"),
+        ('storage = "redis"', 'storage = "redis"\nroute = { failover = ["main", "main"] }',
+         "HP214", "'main' stands twice"),
+        ('storage = "redis"', 'storage = "redis"\nroute = { shadow = "main", of = "main" }',
+         "HP214", "twice in shadow"),
+        ('storage = "redis"',
+         'storage = "redis"\nroute = { class = { read = { any = ["main", "main"] }, write = "main" } }',
+         "HP214", "twice in any"),
+        ('storage = "redis"', 'storage = "redis"\nroute = { failover = ["main", 3] }', "HP105", "not an integer"),
+        ('storage = "redis"', 'storage = "redis"\nroute = { shadow = "main" }', "HP107", "of is missing"),
+    ],
+)  # fmt: skip
+def test_one_mistake_is_one_finding(old: str, new: str, code: str, says: str) -> None:
+    (found,) = findings(change(PLAIN, old, new))
+    assert found.code == code and says in found.message
+
+
 def test_write_back_needs_something_above() -> None:
     (found,) = findings(change(PLAIN, "[[instance.level]]", "[instance.write_back]\nttl = 9\n\n[[instance.level]]"))
     assert (found.code, found.line) == ("HP213", line_of(PLAIN, "[[instance.level]]"))

@@ -78,9 +78,6 @@ class MovingPools(Pools):
                 made.append(MoveTarget(self.ways[-1]))
         return made
 
-    def _homes(self, route: Route) -> list[Target]:
-        return []
-
     def receivers(self, name: bytes, read: bool) -> list[Target]:
         """Raises ClientError for what could not be done to all servers in one moment."""
         stage = self.plan.ahead()

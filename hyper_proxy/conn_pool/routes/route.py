@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import cython
 
 from hyper_proxy.config.model import Route
+from hyper_proxy.config.routes import home_of
 from hyper_proxy.conn_pool.routes.speech import Speech
 
 if not cython.compiled:
@@ -29,11 +30,6 @@ class Setting:
 
     route: Route
     speech: Speech
-
-
-def home_of(route: Route) -> int:
-    """The index of the child that has what one client alone talks about, and all keys: where writes go."""
-    return route.names.index("write") if "write" in route.names else 0
 
 
 @cython.cclass

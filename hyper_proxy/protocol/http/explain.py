@@ -21,7 +21,7 @@ def explain(instance: Instance, words: list[bytes]) -> Explanation:
     if len(words) < 2 or (method != MGET and len(words) > 2):
         raise BadQuestion(f"{method} takes {'some keys' if method == MGET else 'one key'}")
     klass = READ if method == MGET else KEY_METHODS[method].klass
-    ground = Ground(instance)
+    ground = Ground(instance, klass == READ)
     keys = tuple(Key(key, ground.places(key, sent=key)) for key in (_key(instance, word) for word in words[1:]))
     return Explanation(instance, tuple(words), Facts(method, CLASSES[klass], "key"), keys, Outcome(ground.own_way))
 

@@ -13,7 +13,7 @@ from hyper_proxy.protocol.memcache import lushan, meta, stats, translate, wordin
 from hyper_proxy.protocol.memcache.command import LOCAL, REFUSED, RETRIEVE_TOUCHING, Command
 from hyper_proxy.protocol.memcache.commands import COMMANDS, UNKNOWN
 from hyper_proxy.protocol.memcache.framing import Framer, split_words
-from hyper_proxy.stats.classes import CLASSES
+from hyper_proxy.stats.classes import CLASSES, READ
 from hyper_proxy.storage.lushan import key_there
 from hyper_proxy.tenant import policy
 
@@ -28,7 +28,6 @@ class Question:
     def __init__(self, instance: Instance, words: Sequence[bytes]) -> None:
         limits = instance.limits
         self.instance = instance
-        self.ground = Ground(instance)
         self.line = b" ".join(words) + b"\r\n"
         self.framer = Framer(limits.max_key_bytes, limits.max_value_bytes, limits.max_line_bytes)
         self.fault = ""
@@ -37,6 +36,7 @@ class Question:
         except ClientError as fault:
             self.fault = _text(wording.client_error(fault))
         self.row: Command = self.framer.command
+        self.ground = Ground(instance, self.row.klass == READ or self.row.name == b"stats")
 
     @property
     def storage(self) -> str:
@@ -196,7 +196,8 @@ def _stats(question: Question) -> Outcome:
 
 def _to_all(question: Question) -> Outcome:
     request = question.framer.request(question.line, 0, len(question.line))
-    return Outcome("every server gets it, the replies become one", question.ground.to_all(request.split()))
+    ground = question.ground
+    return Outcome(f"{ground.receivers} gets it, the replies become one", ground.to_all(request.split()))
 
 
 TO_ALL: dict[bytes, Callable[[Question], Outcome]] = {

@@ -7,7 +7,7 @@ from hyper_proxy.common.plugin_error import Owner, PluginError, guarded
 from hyper_proxy.config.model import Instance
 from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Facts, Ground, Key, Outcome
 from hyper_proxy.protocol.plugged.protocol import Protocol, Request
-from hyper_proxy.stats.classes import CLASSES
+from hyper_proxy.stats.classes import CLASSES, READ
 
 
 def explain(protocol: Protocol, owner: Owner, instance: Instance, words: list[bytes]) -> Explanation:
@@ -19,7 +19,7 @@ def explain(protocol: Protocol, owner: Owner, instance: Instance, words: list[by
         raise BadQuestion(f"{error}: {error.reason} ({error.at})") from error
     except HyperProxyError as error:
         raise BadQuestion(str(error)) from error
-    ground = Ground(instance)
+    ground = Ground(instance, request.klass == READ)
     keys = tuple(Key(key, ground.places(key, sent=key)) for key in request.keys)
     way = f"plug-in '{owner.name}' makes {len(parts)} part{'s' if len(parts) != 1 else ''} of it; {ground.own_way}"
     facts = Facts(request.command, CLASSES[request.klass], "plug-in", owner.name)

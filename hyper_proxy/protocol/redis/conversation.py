@@ -129,10 +129,15 @@ def client_reply(session: RedisSession, argv: list[bytes]) -> bytes:
     return encode.OK if mode == b"on" else b""
 
 
+def _need_redis(session: RedisSession, name: bytes) -> None:
+    kv = session.storage
+    if not kv.forwards:
+        raise wording.ErrorReply(wording.unserved(name, kv.kind, kv.place).encode())
+
+
 def multi(session: RedisSession, argv: list[bytes]) -> bytes:
     """MULTI."""
-    if not session.storage.forwards:
-        raise wording.ErrorReply(b"ERR 'multi' is not served by an instance whose storage is no redis")
+    _need_redis(session, b"multi")
     if session.transaction is None:
         session.transaction = Transaction(session)
     session.transaction.begin()
@@ -157,8 +162,7 @@ def discard(session: RedisSession, argv: list[bytes]) -> bytes:
 
 def watch(session: RedisSession, argv: list[bytes]) -> bytes:
     """WATCH key ...: all on one shard."""
-    if not session.storage.forwards:
-        raise wording.ErrorReply(b"ERR 'watch' is not served by an instance whose storage is no redis")
+    _need_redis(session, b"watch")
     if session.transaction is None:
         session.transaction = Transaction(session)
     return session.transaction.watch(argv)

@@ -12,6 +12,7 @@ from hyper_proxy.protocol.redis import command, commands, scan, translate, wordi
 from hyper_proxy.protocol.redis.command import Command
 from hyper_proxy.protocol.redis.framing import Framer, join_words
 from hyper_proxy.stats.classes import CLASSES
+from hyper_proxy.storage.keyvalue import LEVELED
 from hyper_proxy.tenant import policy
 
 PAIRS = frozenset({b"mset"})  # split commands whose keys have a value each
@@ -51,7 +52,6 @@ class Case:
 
 def explain(instance: Instance, argv: list[bytes]) -> Explanation:
     """Raises BadQuestion for a request that no instance would serve."""
-    ground = Ground(instance)
     try:
         row = commands.resolve(argv)
     except wording.ErrorReply as fault:
@@ -59,6 +59,7 @@ def explain(instance: Instance, argv: list[bytes]) -> Explanation:
         raise BadQuestion(str(fault).removeprefix("ERR ").partition(", with args")[0]) from fault
     if row.name in PAIRS and not len(argv) % 2:
         raise BadQuestion(wording.wrong_arity(row).decode().removeprefix("ERR "))
+    ground = Ground(instance, row.klass == command.READ and not _is_alone(row, argv))
     case = Case(ground, row, argv, [argv[position] for position in commands.keys_of(row, argv)])
     allow = wording.permission(row) if row.dangerous else ""
     allowed = not allow or allow in instance.allow
@@ -66,6 +67,12 @@ def explain(instance: Instance, argv: list[bytes]) -> Explanation:
     db = ground.level.db if ground.placement else None
     keys = tuple(Key(key, ground.places(key, sent=key, db=db)) for key in case.keys)
     return Explanation(instance, tuple(argv), facts, keys, outcome(case))
+
+
+def _is_alone(row: Command, argv: list[bytes]) -> bool:
+    """Does it take a connection of its client's own? Those lead to where writes go."""
+    blocks = row.treatment == command.BLOCK and (row.blocks is None or row.blocks(argv))
+    return blocks or row.treatment == command.SESSION
 
 
 def outcome(case: Case) -> Outcome:
@@ -89,8 +96,8 @@ def translated(case: Case) -> Outcome:
     """The storage is no redis."""
     storage, table = case.ground.level.storage, case.ground.level.table
     if case.row.name not in translate.verbs_of(table.fields if table else ()):
-        name = case.row.name.decode()
-        return Outcome("nothing is sent", error=f"ERR '{name}' is not served by an instance whose storage is {storage}")
+        place = LEVELED if case.ground.number > 1 else ""
+        return Outcome("nothing is sent", error=wording.unserved(case.row.name, storage, place))
     return Outcome(case.ground.own_way)
 
 
@@ -132,18 +139,18 @@ def split(case: Case) -> Outcome:
 
 def every_node(case: Case) -> Outcome:
     """Sent to all servers."""
-    return Outcome("every server gets it, the replies become one", case.ground.to_all(case.argv))
+    return Outcome(f"{case.ground.receivers} gets it, the replies become one", case.ground.to_all(case.argv))
 
 
 def scan_nodes(case: Case) -> Outcome:
     """The cursor says which server."""
     try:
-        place = scan.decode(case.argv[1], len(case.ground.spots))
+        place = scan.decode(case.argv[1], len(case.ground.homes))
     except scan.BadCursor:
         raise wording.ErrorReply(wording.BAD_CURSOR) from None
     words = [case.argv[0], b"%d" % place.cursor, *case.argv[2:]]
     way = f"the cursor means shard {place.shard}; while fewer than COUNT keys are found, the next shards follow"
-    return Outcome(way, (case.ground.to(place.shard, words),))
+    return Outcome(way, (case.ground.to_home(place.shard, words),))
 
 
 def local(case: Case) -> Outcome:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hyper_proxy.common.errors import ClientError
-from hyper_proxy.protocol.redis import encode
+from hyper_proxy.protocol.redis import encode, wording
 from hyper_proxy.protocol.redis import translate_expiry as expiry
 from hyper_proxy.protocol.redis import translate_hashes as hashes
 from hyper_proxy.protocol.redis import translate_keyspace as keyspace
@@ -91,8 +91,7 @@ def execute(kv: KeyValue, command: Command, argv: list[bytes], view: View) -> by
     verb = VERBS.get(command.name) or (HASH_VERBS.get(command.name) if kv.fields else None)
     if verb is None:
         served = " ".join(sorted(name.decode().upper() for name in verbs_of(kv.fields)))
-        return encode.error(f"ERR '{command.name.decode()}' is not served by an instance whose storage is {kv.kind}"
-                            f"{kv.place} (it serves: {served})")
+        return encode.error(f"{wording.unserved(command.name, kv.kind, kv.place)} (it serves: {served})")
     try:
         return verb(kv, argv, view)
     except ClientError as error:

@@ -97,6 +97,11 @@ def refused(command: Command) -> bytes:
     return b"ERR " + command.why.encode()
 
 
+def unserved(name: bytes, storage: str, place: str) -> str:
+    """For a command that this storage does not serve in this place: see KeyValue."""
+    return f"ERR '{name.decode()}' is not served by an instance whose storage is {storage}{place}"
+
+
 def permission(command: Command) -> str:
     """The name under which an instance's `allow` grants the command: FLUSHALL, or SCRIPT FLUSH for a subcommand."""
     return command.name.decode().replace("|", " ").upper()

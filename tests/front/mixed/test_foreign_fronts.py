@@ -323,8 +323,10 @@ def test_a_cache_above_servers_of_any_kind(tmp_path: Path, kinds: tuple[str, str
         assert [two.redis.incr("n") for _ in range(3)] == [1, 2, 3]
         two.redis.set("t", "x", ex=1)
         wait_for(lambda: two.redis.get("t") is None, "it ends", 5)
-        with pytest.raises(redis.ResponseError, match=r"is not served .* below other levels"):
-            two.redis.hset("h", "f", "v")
+        for command in (["HSET", "h", "f", "v"], ["MULTI"], ["WATCH", "h"]):
+            what = f"'{command[0].lower()}' is not served by an instance whose storage is {kinds[1]}"
+            with pytest.raises(redis.ResponseError, match=f"{what} below other levels"):
+                two.redis.execute_command(*command)
 
 
 def test_the_same_protocol_on_one_level_is_still_forwarded(over_redis: Mixed) -> None:
