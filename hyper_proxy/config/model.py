@@ -253,8 +253,8 @@ class Level:
     `where` are the columns of `table` that have the same value in every row of this key space.
     `route` says which of `pools` and of `servers`, the pool "main", a request goes to; None: to `servers`.
     `topology`: are `servers` those that have the keys, or members of a "cluster" or "sentinel"s that tell of them? Then
-    `masters` are the names under which sentinels know the masters, and `reads` says where reads go
-    (docs/redis-topologies.md).
+    `masters` are the names under which sentinels know the masters, `sentinel_password` is for the sentinels alone, and
+    `reads` says where reads go (docs/redis-topologies.md).
     `on_miss`, `on_error`: "next" or "fail". `write`: what a write does to this level above another. A `read_only` level
     is filled by others. An `optional` one has `deadline_ms` for an answer, and is passed by then (docs/levels.md).
     """
@@ -285,6 +285,8 @@ class Level:
     route: Route | None = None
     topology: str = "servers"
     masters: tuple[str, ...] = ()
+    sentinel_username: str = ""
+    sentinel_password: str = field(default="", repr=False)
     reads: str = "master"
     on_miss: str = "next"
     on_error: str = "next"

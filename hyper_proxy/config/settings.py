@@ -347,6 +347,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("level", "masters", _MASTERS, [],
             "the names under which the sentinels know the masters; keys are spread over them by these names, in this "
             "order", only=_ON),
+    Setting("level", "sentinel_username", _SECRET, "",
+            "the user name given to the sentinels with their password", only=_ON),
+    Setting("level", "sentinel_password", _SECRET, "",
+            "the password given to the sentinels; empty: none is given. That of the masters is `password`", only=_ON),
     Setting("level", "reads", _names("master", "replica", "prefer_replica"), "master",
             "where reads go, in a cluster or under sentinels: to masters; to replicas only; or to replicas, and to the "
             "master while it has none that is fit", only=_ON),

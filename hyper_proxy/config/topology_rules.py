@@ -26,10 +26,17 @@ def topology_faults(config: Config, written: Callable[[Path], bool]) -> Iterator
 
 
 def _of_servers(level: Level) -> Iterator[Fault]:
+    yield from _without_sentinels(level)
     if level.masters:
         yield "masters", 'only sentinels know masters by name: it takes topology = "sentinel"'
     if level.reads != "master":
         yield "reads", 'the replicas of listed servers are not known: it takes topology = "cluster" or "sentinel"'
+
+
+def _without_sentinels(level: Level) -> Iterator[Fault]:
+    for key in ("sentinel_username", "sentinel_password"):
+        if getattr(level, key):
+            yield key, 'there are no sentinels: it takes topology = "sentinel". What the servers ask for is `password`'
 
 
 def _of_topology(instance: Instance, level: Level) -> Iterator[Fault]:
@@ -41,6 +48,10 @@ def _of_topology(instance: Instance, level: Level) -> Iterator[Fault]:
         yield "servers", f"a {level.topology} has no second room: it finds its servers itself"
     if level.topology == "cluster" and level.db:
         yield "db", "a redis cluster has database 0 only"
+    if level.topology == "cluster":
+        yield from _without_sentinels(level)
+    elif level.sentinel_username and not level.sentinel_password:
+        yield "sentinel_username", "a username is only given together with a password: sentinel_password is missing"
     if level.topology == "cluster" and level.masters:
         yield "masters", "a redis cluster itself knows its masters"
     if level.topology == "sentinel" and not level.masters:

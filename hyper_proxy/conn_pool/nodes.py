@@ -9,13 +9,13 @@ from hyper_proxy.config.model import Backoff, Level, Server, Timeout
 from hyper_proxy.conn_pool.node import Greeting, Node
 from hyper_proxy.conn_pool.replies import ReplyParser
 
-Identity = tuple[Server, Timeout, Backoff, str, str, int, int]
+Identity = tuple[Server, Timeout, Backoff, str, str, int, int, str, str]
 
 
 def identity(level: Level, server: Server) -> Identity:
     """What must be equal for a node to be the same one."""
     own = (level.timeout, level.backoff, level.username, level.password, level.db, level.max_pending_bytes)
-    return (replace(server, weight=1), *own)
+    return (replace(server, weight=1), *own, level.sentinel_username, level.sentinel_password)
 
 
 class Nodes:

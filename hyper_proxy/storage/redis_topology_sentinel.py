@@ -50,7 +50,7 @@ class Sentinels(Followed):
 
     @property
     def seed_greeting(self) -> Greeting:
-        return RedisGreeting("", "", 0, 2)
+        return RedisGreeting(self.level.sentinel_username, self.level.sentinel_password, 0, 2)
 
     def begin(self, previous: Discovered | None) -> None:
         """A master that was known before is where it was."""

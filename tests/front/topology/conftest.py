@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from tests.front.topology.cluster_kit import Cluster, config
-from tests.front.topology.sentinel_kit import DOWN_AFTER_MS, Sentinels
+from tests.front.topology.sentinel_kit import DOWN_AFTER_MS, OPEN, Secrets, Sentinels
 from tests.kit.fleet import Fleet
 from tests.kit.ports import free_port
 
@@ -48,9 +48,10 @@ class Watched(Behind):
     """Masters of these names under sentinels behind a fleet."""
 
     def __init__(
-        self, stack: ExitStack, folder: Path, names: tuple[str, ...], more: str, replicas: int, down_after_ms: int
-    ) -> None:
-        self.sentinels = stack.enter_context(Sentinels(folder, names, replicas, down_after_ms))
+        self, stack: ExitStack, folder: Path, names: tuple[str, ...], more: str, replicas: int, down_after_ms: int,
+        secrets: Secrets,
+    ) -> None:  # fmt: skip
+        self.sentinels = stack.enter_context(Sentinels(folder, names, replicas, down_after_ms, secrets=secrets))
         port = free_port()
         lines = f"  masters = [{', '.join(repr(name) for name in names)}]\n{more}"
         super().__init__(stack, folder, port, config(self.sentinels.addresses, port, lines, "sentinel"))
@@ -62,9 +63,10 @@ def watched(tmp_path: Path) -> Iterator[Callable[..., Watched]]:
     with ExitStack() as stack:
 
         def start(
-            names: tuple[str, ...] = ("alpha",), more: str = "", replicas: int = 1, down_after_ms: int = DOWN_AFTER_MS
-        ) -> Watched:
-            return Watched(stack, tmp_path, names, more, replicas, down_after_ms)
+            names: tuple[str, ...] = ("alpha",), more: str = "", replicas: int = 1, down_after_ms: int = DOWN_AFTER_MS,
+            secrets: Secrets = OPEN,
+        ) -> Watched:  # fmt: skip
+            return Watched(stack, tmp_path, names, more, replicas, down_after_ms, secrets)
 
         yield start
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,19 +17,34 @@ from tests.kit.wait import wait_for
 DOWN_AFTER_MS = 500
 
 
-def replicated(folder: Path) -> Running:
+def replicated(folder: Path, *options: str) -> Running:
     """A redis-server that may be copied to others: what it keeps of that on disk is its own."""
     home = tempfile.mkdtemp(dir=folder)
-    return redis_server("--dir", home, "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1")
+    more = ("--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1")
+    return redis_server("--dir", home, *more, *options)
+
+
+@dataclass(frozen=True)
+class Secrets:
+    """What the masters and replicas ask for, what the sentinels ask for, and a further user of these."""
+
+    password: str = ""
+    sentinels: str = ""
+    user: str = ""
+
+
+OPEN = Secrets()
 
 
 class Watched:
     """A master of this name with replicas; which one is the master changes."""
 
-    def __init__(self, stack: ExitStack, folder: Path, name: str, replicas: int) -> None:
+    def __init__(self, stack: ExitStack, folder: Path, name: str, replicas: int, password: str) -> None:
         self.name = name
-        self.servers = [stack.enter_context(replicated(folder)) for _ in range(1 + replicas)]
-        self.clients = {one.port: stack.enter_context(redis.Redis(port=one.port)) for one in self.servers}
+        options = ("--requirepass", password, "--masterauth", password) if password else ()
+        self.servers = [stack.enter_context(replicated(folder, *options)) for _ in range(1 + replicas)]
+        asked = [redis.Redis(port=one.port, password=password or None) for one in self.servers]
+        self.clients = {one.port: stack.enter_context(it) for one, it in zip(self.servers, asked, strict=True)}
         for one in self.servers[1:]:
             self.clients[one.port].replicaof("127.0.0.1", self.servers[0].port)
         wait_for(lambda: all(self.is_linked(one) for one in self.servers[1:]), "the replicas follow", 20)
@@ -46,13 +62,16 @@ class Sentinels:
     """Some sentinels, of which two must agree."""
 
     def __init__(
-        self, folder: Path, names: tuple[str, ...], replicas: int, down_after_ms: int, sentinels: int = 3
-    ) -> None:
+        self, folder: Path, names: tuple[str, ...], replicas: int, down_after_ms: int, sentinels: int = 3,
+        secrets: Secrets = OPEN,
+    ) -> None:  # fmt: skip
+        self.secrets = secrets
         self.down_after_ms = down_after_ms
         self.stack = ExitStack()
-        self.watched = {name: Watched(self.stack, folder, name, replicas) for name in names}
+        self.watched = {name: Watched(self.stack, folder, name, replicas, secrets.password) for name in names}
         self.sentinels = [self._sentinel(folder) for _ in range(sentinels)]
-        asked = [redis.Redis(port=one.port, decode_responses=True) for one in self.sentinels]
+        password = secrets.sentinels or None
+        asked = [redis.Redis(port=one.port, decode_responses=True, password=password) for one in self.sentinels]
         self.clients = [self.stack.enter_context(client) for client in asked]
         wait_for(lambda: all(self.knows(client) for client in self.clients), "all sentinels know each other", 20)
 
@@ -66,6 +85,12 @@ class Sentinels:
                 f"sentinel down-after-milliseconds {name} {self.down_after_ms}",
                 f"sentinel failover-timeout {name} 3000",
             ]
+            if self.secrets.password:
+                lines.append(f"sentinel auth-pass {name} {self.secrets.password}")
+        if self.secrets.sentinels:
+            lines.append(f"requirepass {self.secrets.sentinels}")
+        if self.secrets.user:
+            lines.append(f"user {self.secrets.user}")
         file.write_text("\n".join(lines) + "\n")
         return self.stack.enter_context(Running(["redis-server", str(file), "--sentinel"], port))
 

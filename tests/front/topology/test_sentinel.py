@@ -10,6 +10,7 @@ from typing import Any
 import redis
 
 from tests.front.topology.conftest import Watched
+from tests.front.topology.sentinel_kit import Secrets
 from tests.front.topology.writers import Writer
 from tests.kit.ports import free_port
 from tests.kit.wait import wait_for
@@ -45,6 +46,34 @@ def test_keys_are_spread_over_the_masters_by_their_names(watched: Callable[..., 
     wait_for(lambda: all(works(client, key) for key in KEYS), "all keys are served")
     masters[1] = proxy.sentinels.watched["beta"].client(new)
     assert {key: [master.exists(key) for master in masters] for key in KEYS} == homes
+
+
+RIGHTS = (
+    "&+switch-master +auth +ping +subscribe +sentinel|master +sentinel|get-master-addr-by-name +sentinel|replicas"
+)
+"""What docs/redis-topologies.md says that a user needs."""
+
+
+def test_sentinels_have_a_password_of_their_own(watched: Callable[..., Watched]) -> None:
+    secrets = Secrets("of-the-masters", "of-everybody", f"watcher on >its-own resetchannels -@all {RIGHTS}")
+    own = 'sentinel_username = "watcher"\nsentinel_password = "its-own"'
+    proxy = watched(more=f'password = "of-the-masters"\n{own}\n', secrets=secrets)
+    client = proxy.client()
+    client.set("a", "a")
+    switched = proxy.sentinels.fail_over("alpha")
+    wait_for(lambda: proxy.sentinels.watched["alpha"].client(switched).role()[0] == b"master", "it is the master")
+    wait_for(lambda: works(client, "a"), "it is followed")
+
+    proxy.fleet.write(proxy.config.replace(own, 'sentinel_password = "wrong"'))
+    assert proxy.fleet.reload().accepted
+    proxy.fleet.wait_log("WRONGPASS")
+    assert works(client, "a"), "where the master was it still is"
+    _, shown = proxy.fleet.http("GET", "/config")
+    assert b"sentinel_password" in shown and b'"wrong"' not in shown and b"its-own" not in shown
+    proxy.fleet.write(proxy.config.replace(own, 'sentinel_password = "of-everybody"'))
+    assert proxy.fleet.reload().accepted
+    proxy.sentinels.fail_over("alpha")
+    wait_for(lambda: works(client, "a"), "it is followed with the other password, too")
 
 
 def test_a_lost_master_is_replaced_by_the_one_that_sentinels_choose(watched: Callable[..., Watched]) -> None:
