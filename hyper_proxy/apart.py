@@ -24,16 +24,16 @@ _READ_BYTES = 1 << 20
 Inspection = tuple[Config | None, list[Finding]]
 
 
-def inspect_apart(path: str) -> Inspection:
+def inspect_apart(path: str, once: bool = False) -> Inspection:
     """All findings about a file, and the configuration if none of them is an error; a child that does not come back is
-    a finding as well. Both ends are this program, so that the form of the pickle between them is no interface."""
+    a finding as well. once: a pipe will do. Both ends are this program, so that the form of the pickle between them is no interface."""
     sys.stdout.flush()
     sys.stderr.flush()
     theirs, ours = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(theirs)
-        _tell(path, ours)
+        _tell(path, once, ours)
     os.close(ours)
     try:
         data, late = _hear(theirs)
@@ -51,12 +51,12 @@ def inspect_apart(path: str) -> Inspection:
     return found
 
 
-def _tell(path: str, pipe: int) -> None:
+def _tell(path: str, once: bool, pipe: int) -> None:
     """The child's whole life."""
     code = os.EX_SOFTWARE
     try:
         with open(pipe, "wb", closefd=False) as out:  # its end is that of the process: who hears it kills what is left
-            pickle.dump(inspect(path), out)
+            pickle.dump(inspect(path, once), out)
         code = os.EX_OK
     except BaseException:  # noqa: BLE001  nothing of the parent's must run in this process
         traceback.print_exc()

@@ -19,7 +19,7 @@ from hyper_proxy.config.codes import ERROR, WARNING
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """FILE... [--json]"""
-    parser.add_argument("files", metavar="FILE", nargs="+", help="a configuration file (toml)")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="a configuration file (toml), or a pipe")
     parser.add_argument("--json", action="store_true", help="print one list of objects instead of lines")
 
 
@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     """0 when the files can be used, warnings or not; 78 when one of them cannot."""
     findings = []
     for file in arguments.files:
-        config, found = inspect_apart(file)
+        config, found = inspect_apart(file, once=True)
         findings += found
         if not arguments.json:
             for finding in found:

@@ -37,14 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """FORMAT FILE [-o OUT [--force]]"""
     known = "; ".join(f"{name}: {row.help}" for name, row in FORMATS.items())
     parser.add_argument("format", metavar="FORMAT", choices=FORMATS, help=known)
-    parser.add_argument("file", metavar="FILE", help="the file to read")
+    parser.add_argument("file", metavar="FILE", help="the file to read, or a pipe")
     parser.add_argument("-o", "--output", metavar="OUT", help="a new file to write; without it, standard output")
     parser.add_argument("--force", action="store_true", help="OUT may be there already: it is overwritten")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """0 when the result was written, 71 when it could not be; raises ConfigError for a file that cannot be imported."""
-    text = FORMATS[arguments.format].convert(read_text(arguments.file), arguments.file)
+    text = FORMATS[arguments.format].convert(read_text(arguments.file, once=True), arguments.file)
     target = arguments.output or "standard output"
     config, findings = inspect_text(text, target)
     for finding in findings:

@@ -28,6 +28,8 @@ MAX_FILE_BYTES = 16 * 1024 * 1024
 MAX_OPEN_LINES = 2000
 """How far from the end the beginning of an unclosed string or list is looked for; each line costs a parse."""
 
+_OPEN_FILES = ("/dev/", "/proc/")
+"""Where a shell's pipes have names. Nothing lies beside them: relative paths start from the current folder."""
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)")
 # What tomllib says of a string that goes on to the end of its line: not what its writer has done.
 _OPEN_STRING = ("Illegal character '\\n'", 'Expected "\'" (at end of document)')
@@ -50,17 +52,18 @@ def load_text(text: str, path: str) -> Config:
     return config
 
 
-def inspect(path: str) -> tuple[Config | None, list[Finding]]:
-    """All findings about a file, and the configuration if none of them is an error; raises nothing."""
+def inspect(path: str, once: bool = False) -> tuple[Config | None, list[Finding]]:
+    """All findings about a file, and the configuration if none of them is an error; raises nothing. once: as read_bytes
+    says."""
     try:
-        return inspect_text(read_text(path), path)
+        return inspect_text(read_text(path, once), path)
     except ConfigError as error:
         return None, error.findings
 
 
-def read_text(path: str) -> str:
-    """The text of a file; raises ConfigError when there is none."""
-    data = read_bytes(path)
+def read_text(path: str, once: bool = False) -> str:
+    """The text of a file; raises ConfigError when there is none. once: as read_bytes says."""
+    data = read_bytes(path, once)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -69,12 +72,14 @@ def read_text(path: str) -> str:
         raise ConfigError([Finding(path, line, ERROR, "HP102", message)]) from error
 
 
-def read_bytes(path: str) -> bytes:
-    """The content of a regular file; raises ConfigError. For a pipe one would wait, and find it empty the next time."""
+def read_bytes(path: str, once: bool = False) -> bytes:
+    """The content of a regular file; raises ConfigError. For a pipe one waits, and finds it empty the next time: it will
+    do for who reads but `once`."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if once else os.O_NONBLOCK))
         with open(fd, "rb") as file:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
+            mode = os.fstat(fd).st_mode
+            if not stat.S_ISREG(mode) and not (once and stat.S_ISFIFO(mode)):
                 raise ValueError("it is no regular file")
             data = file.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:
@@ -133,7 +138,7 @@ def embedded_default(directory: str) -> Config:
 
 
 def _check(data: dict[str, Any], path: str, notes: Notes) -> tuple[Config | None, list[Finding]]:
-    folder = os.path.dirname(os.path.abspath(path)) if path else os.getcwd()
+    folder = os.getcwd() if not path or path.startswith(_OPEN_FILES) else os.path.dirname(os.path.abspath(path))
     values = Reader(folder, notes).table("", data, ())
     config = build_config(path, folder, values, notes)
     apply_rules(config, notes)

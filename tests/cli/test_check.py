@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hyper_proxy.cli.main import main
+from tests.kit.fleet import ROOT
 
 NOBODY = 65534
 
@@ -80,6 +82,22 @@ def test_json_is_one_list_of_objects(files: dict[str, str], capsys: pytest.Captu
 def test_what_is_no_configuration_is_a_finding(argument: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", argument]) == 78
     assert re.fullmatch(rf"{re.escape(argument)}:\d+: error: HP10[127] .+\n", capsys.readouterr().out)
+
+
+def test_a_pipe_will_do_once(tmp_path: Path) -> None:
+    def run(words: list[str], text: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "hyper_proxy.cli.main", *words]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        return subprocess.run(command, input=text, cwd=tmp_path, env=environment, capture_output=True, text=True,
+                              timeout=60, check=False)  # fmt: skip
+
+    assert run(["check", "/dev/stdin"], GOOD).stdout == "/dev/stdin: ok, 1 instance(s)\n"
+    assert run(["check", "/dev/stdin"], BAD).returncode == 78
+    pool = "alpha:\n  listen: 127.0.0.1:22121\n  hash: fnv1a_64\n  distribution: ketama\n  redis: true\n"
+    imported = run(["import", "nutcracker", "/dev/stdin"], f"{pool}  servers:\n   - 127.0.0.1:6379:1\n").stdout
+    assert run(["check", "/dev/stdin"], imported).returncode == 0
+    refused = run(["serve", "-c", "/dev/stdin"], GOOD)  # a reload would read it again
+    assert refused.returncode == 78 and "it is no regular file" in refused.stderr
 
 
 def test_an_unreadable_file_is_a_finding(tmp_path: Path, files: dict[str, str]) -> None:
