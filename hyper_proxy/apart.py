@@ -26,7 +26,8 @@ Inspection = tuple[Config | None, list[Finding]]
 
 def inspect_apart(path: str, once: bool = False) -> Inspection:
     """All findings about a file, and the configuration if none of them is an error; a child that does not come back is
-    a finding as well. once: a pipe will do. Both ends are this program, so that the form of the pickle between them is no interface."""
+    a finding as well. once: a pipe will do. Both ends are this program, so that the form of the pickle between them is
+    no interface."""
     sys.stdout.flush()
     sys.stderr.flush()
     theirs, ours = os.pipe()

@@ -73,8 +73,8 @@ def read_text(path: str, once: bool = False) -> str:
 
 
 def read_bytes(path: str, once: bool = False) -> bytes:
-    """The content of a regular file; raises ConfigError. For a pipe one waits, and finds it empty the next time: it will
-    do for who reads but `once`."""
+    """The content of a regular file; raises ConfigError. A pipe, for which one waits, and which is empty the next
+    time, will do for who reads but `once`."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if once else os.O_NONBLOCK))
         with open(fd, "rb") as file:
