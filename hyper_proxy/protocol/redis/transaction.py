@@ -128,13 +128,34 @@ class Transaction:
             self.held.append((row.klass, raw))
             session.batch.add(encode.QUEUED)
             return True
+        is_first = bool(shards) and self.lane is None
         if shards:
             self._pin(shards)
         self._open()
+        if is_first and self.storage.follows:
+            session.batch.add(self._queue_first(row.klass, raw))
+            return True
         if self.lane is not None and self.storage.follows:
             session.batch.reduce_later(Queued(self.storage, self.lane))
         session.batch.send(self.lane, raw, row.klass)
         return True
+
+    def _queue_first(self, klass: int, raw: bytes) -> bytes:
+        """The first command with a key: where its slot has moved, nothing is lost by beginning anew at its new home."""
+        batch = self.session.batch
+        try:
+            reply = batch.ask(self.lane, raw, klass)
+            node = self.storage.moved(self.lane, reply)
+            if node is not None and self.lane is not None:
+                self.lane.abandon()
+                self.lane = self.storage.borrow_of(node, self.session.db, self.session.resp)
+                self.opened = False
+                self._open()
+                reply = batch.ask(self.lane, raw, klass)
+        except BackendError:
+            self.spoil()
+            raise
+        return self.storage.plain(self.lane, reply)
 
     def execute(self) -> bytes:
         """EXEC: the server's answer."""

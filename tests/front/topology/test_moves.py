@@ -80,6 +80,31 @@ def test_a_slot_half_moved_serves_its_keys_from_both(proxied: Callable[..., Prox
     assert client.get(fresh) == b"2" and slot_of(fresh) == 700
 
 
+def test_a_transaction_begins_at_the_new_home_of_its_slot(proxied: Callable[..., Proxied]) -> None:
+    proxy = proxied()
+    cluster = proxy.cluster
+    client = proxy.client()
+    key = cluster.keys_in(800, 1)[0]
+    assert client.set(key, 1)
+    for target in (1, 2):
+        cluster.move(800, cluster.masters[target])
+        with client.pipeline() as transaction:
+            transaction.echo("before")  # waits until it is known where
+            transaction.incr(key)
+            transaction.incr(key)
+            assert transaction.execute() == [b"before", 2 * target, 2 * target + 1]
+    cluster.move(800, cluster.masters[0])
+    with client.pipeline() as transaction:
+        transaction.watch(key)
+        cluster.move(800, cluster.masters[1])
+        transaction.multi()
+        transaction.incr(key)
+        with pytest.raises(redis.RedisError, match="begin the transaction again"):
+            transaction.execute()
+    assert client.get(key) == b"5"
+    assert client.incr(key) == 6
+
+
 def test_who_waits_and_who_begins_a_transaction_follow_the_slot(proxied: Callable[..., Proxied]) -> None:
     proxy = proxied()
     cluster = proxy.cluster
