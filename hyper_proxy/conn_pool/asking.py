@@ -21,7 +21,7 @@ def ask_all(lane: Lane, requests: Sequence[bytes], klass: int) -> list[bytes | B
     """The answers to requests that are under way together, by position."""
     gather = Gather()
     for raw in requests:
-        error = _room(lane)
+        error = _room(lane, klass)
         if error is None:
             lane.submit(raw, klass, gather, gather.expect())
         else:
@@ -31,10 +31,10 @@ def ask_all(lane: Lane, requests: Sequence[bytes], klass: int) -> list[bytes | B
     return answers
 
 
-def _room(lane: Lane) -> BackendError | None:
+def _room(lane: Lane, klass: int) -> BackendError | None:
     """Wait while the server has too much to take."""
-    while lane.is_full():
-        error = lane.wait_for_room()
+    while lane.is_full(klass):
+        error = lane.wait_for_room(klass)
         if error is not None:
             return error
     return None

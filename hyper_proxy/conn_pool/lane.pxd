@@ -44,7 +44,7 @@ cdef class Lane:
     cdef Hold hold
 
     cpdef submit(self, object raw, Py_ssize_t klass, Gather gather, Py_ssize_t position)
-    cpdef bint is_full(self)
+    cpdef bint is_full(self, Py_ssize_t klass)
     cdef _depart(self, bytes data, Py_ssize_t count, double at)
     cdef _flush_all(self, double at)
     cdef deliver(self, list replies, double at)

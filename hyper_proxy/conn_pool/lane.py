@@ -114,12 +114,12 @@ class Lane:
             self.loop.run_callback(self.flush_callback)
 
     @cython.ccall
-    def is_full(self) -> cython.bint:
-        """Has the server too much to take already?"""
+    def is_full(self, klass: cython.Py_ssize_t) -> cython.bint:
+        """Has the server too much to take already? Where there are several: that of this class."""
         return self.pending_bytes > self.max_pending_bytes
 
-    def wait_for_room(self) -> BackendError | None:
-        """Wait until the server has taken what is pending, at most the queue deadline; None, or the BackendError."""
+    def wait_for_room(self, klass: int) -> BackendError | None:
+        """Wait until it has taken what is pending, at most the queue deadline; None, or the BackendError."""
         if self.room.wait(self.node.queue_s):
             return None
         return self.node.busy()

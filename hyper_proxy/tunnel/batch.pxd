@@ -18,7 +18,7 @@ cdef class Batch(Gather):
     cpdef begin_express(self)
     cpdef bint end_express(self, object on_answered)
     cpdef send(self, Lane lane, object raw, Py_ssize_t klass)
-    cpdef room(self, Lane lane)
+    cpdef room(self, Lane lane, Py_ssize_t klass)
     cpdef bytes ask(self, Lane lane, object raw, Py_ssize_t klass)
     cpdef reduce_later(self, Reducer reducer)
     cpdef bytes collect(self, object session)

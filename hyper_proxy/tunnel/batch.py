@@ -91,21 +91,21 @@ class Batch(Gather):
 
         Waits while the server has too much to take.
         """
-        error = self.room(lane)
+        error = self.room(lane, klass)
         if error is None:
             lane.submit(raw, klass, self, self.expect())
         else:
             self.fail(self.expect(), error)
 
     @cython.ccall
-    def room(self, lane: Lane) -> BackendError | None:
-        """Wait until the lane can take more; None, or the BackendError that says it can't."""
-        while lane.is_full():
+    def room(self, lane: Lane, klass: cython.Py_ssize_t) -> BackendError | None:
+        """Wait until the lane can take more of this class; None, or the BackendError that says it can't."""
+        while lane.is_full(klass):
             if self.express:
                 self.crowded = True
                 return None
             since: cython.double = now()
-            error = lane.wait_for_room()  # all that wait are woken: the first ones may fill it again
+            error = lane.wait_for_room(klass)  # all that wait are woken: the first ones may fill it again
             self.note_wait(lane.node.label, now() - since, 0.0, 0.0)
             if error is not None:
                 return error

@@ -54,7 +54,7 @@ class Slot(Gather):
 def send_by(batch: Gather, lane: Lane, raw: bytes | bytearray, klass: int, seconds: float) -> None:
     """As Batch.send, but the slot is filled after so many seconds, and it never waits: a full lane is late at once."""
     position = batch.expect()
-    if lane.is_full():
+    if lane.is_full(klass):
         batch.fail(position, late(lane, seconds))
     else:
         lane.submit(raw, klass, Slot(batch, position, lane, seconds), 0)

@@ -140,7 +140,7 @@ class Tier:
         """
         lane = self.nodes.targets[shard].open_lane()
         for position, (key, item) in enumerate(entries):
-            idle = lane is not None and lane.pending_bytes <= SPARE_BYTES and not lane.is_full()
+            idle = lane is not None and lane.pending_bytes <= SPARE_BYTES and not lane.is_full(IDEMPOTENT)
             request = self._filling(key, item) if idle else None
             if request is not None and lane is not None:
                 self.counts.level_fills += 1

@@ -194,7 +194,7 @@ def test_a_server_that_does_not_read_costs_bounded_memory_and_bounded_time(pool:
     gather = pool.gather.Gather()
     most, error = 0, None
     while error is None:
-        error = lane.wait_for_room() if full(lane) else lane.submit(big, READ, gather, gather.expect())
+        error = lane.wait_for_room(READ) if full(lane) else lane.submit(big, READ, gather, gather.expect())
         most = max(most, lane.pending_bytes)
         turn()
     assert most < (1 << 20) + len(big)
@@ -216,7 +216,7 @@ def test_those_who_wait_for_room_are_woken_by_the_loss_of_the_connection(pool: P
     gather = pool.post(lane, encode("SET", "k", "x" * 20_000_000))
     until(lambda: full(lane), "it is full")
     with gevent.Timeout(5):
-        assert lane.wait_for_room() is None
+        assert lane.wait_for_room(READ) is None
     wait(gather)
     assert fault(gather.slots[0]).kind == "timeout"
 

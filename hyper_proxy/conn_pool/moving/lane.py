@@ -57,15 +57,15 @@ class MoveLane(RouteLane):
         self.loop_of_hub = get_hub().loop
         self.most_bytes = self.node.max_pending_bytes
 
-    def is_full(self) -> bool:
+    def is_full(self, klass: int) -> bool:
         """Has one of the homes too much to take, or wait too many here?"""
-        return self.waiting_bytes > self.most_bytes or any(lane.is_full() for lane in self.lanes)
+        return self.waiting_bytes > self.most_bytes or any(lane.is_full(klass) for lane in self.lanes)
 
-    def wait_for_room(self) -> BackendError | None:
+    def wait_for_room(self, klass: int) -> BackendError | None:
         """Wait for a home that is full, or until what waits here has gone on."""
-        full = next((lane for lane in self.lanes if lane.is_full()), None)
+        full = next((lane for lane in self.lanes if lane.is_full(klass)), None)
         if full is not None:
-            return full.wait_for_room()
+            return full.wait_for_room(klass)
         if self.waiting_bytes <= self.most_bytes or self.space.wait(self.way.schedule.hold_left() + self.node.queue_s):
             return None
         return self.node.error("busy", f"more than {self.most_bytes} bytes wait for their keys to be moved")

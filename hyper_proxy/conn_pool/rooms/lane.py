@@ -39,16 +39,16 @@ class RoomLane(Lane):
         self.flights = Flights(self.node.latency)
 
     @cython.ccall
-    def is_full(self) -> cython.bint:
+    def is_full(self, klass: cython.Py_ssize_t) -> cython.bint:
         """Has the node that serves too much to take?"""
         side: cython.Py_ssize_t = self.words[ACTIVE] - 1
         lane: Lane = self.lanes[side]
-        return lane.is_full()
+        return lane.is_full(klass)
 
-    def wait_for_room(self) -> BackendError | None:
+    def wait_for_room(self, klass: int) -> BackendError | None:
         side: cython.Py_ssize_t = self.words[ACTIVE] - 1
         lane: Lane = self.lanes[side]
-        return lane.wait_for_room()
+        return lane.wait_for_room(klass)
 
     def distrust(self, detail: str) -> BackendError:
         """Nobody knows any more which node has given the answer that did not fit: none is trusted."""

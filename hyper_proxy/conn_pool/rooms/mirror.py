@@ -109,7 +109,7 @@ class MirrorLeg(RoomLeg):
         gets = not self.before or self.before & (CATCHING_UP | DOWN) == CATCHING_UP
         self.outcomes = [None, None]
         self.open = 1
-        if gets and not peer.is_full():
+        if gets and not peer.is_full(self.klass):
             self.open = 2
             peer.submit(self.raw, self.klass, self, 1 - side)
         else:

@@ -16,6 +16,7 @@ if not cython.compiled:
     from hyper_proxy.conn_pool.routes.route import RouteLane
 
 if TYPE_CHECKING:
+    from hyper_proxy.common.errors import BackendError
     from hyper_proxy.conn_pool.routes.route import Setting
 
 
@@ -28,9 +29,20 @@ class ClassLane(RouteLane):
         self.read_at = setting.route.names.index("read")
         self.write_at = setting.route.names.index("write")
 
+    @cython.cfunc
+    def choose(self, klass: cython.Py_ssize_t) -> Lane:
+        return self.lanes[self.read_at if klass == READ else self.write_at]
+
+    @cython.ccall
+    def is_full(self, klass: cython.Py_ssize_t) -> cython.bint:
+        """Reads do not wait for writes, nor writes for reads."""
+        return self.choose(klass).is_full(klass)
+
+    def wait_for_room(self, klass: int) -> BackendError | None:
+        return self.choose(klass).wait_for_room(klass)
+
     @cython.ccall
     def submit(
         self, raw: bytes | bytearray, klass: cython.Py_ssize_t, gather: Gather | None, position: cython.Py_ssize_t
     ) -> None:
-        lane: Lane = self.lanes[self.read_at if klass == READ else self.write_at]
-        lane.submit(raw, klass, gather, position)
+        self.choose(klass).submit(raw, klass, gather, position)

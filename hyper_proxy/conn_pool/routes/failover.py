@@ -37,10 +37,10 @@ class FailoverLane(RouteLane):
         self.since = now()
 
     @cython.ccall
-    def is_full(self) -> cython.bint:
+    def is_full(self, klass: cython.Py_ssize_t) -> cython.bint:
         """Clients wait for the first; what is handed on is bounded by its deadlines."""
         lane: Lane = self.lanes[0]
-        return lane.is_full()
+        return lane.is_full(klass)
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)

@@ -40,12 +40,12 @@ class QuorumLane(RouteLane):
         self.patient = kind in ("all", "any")
 
     @cython.ccall
-    def is_full(self) -> cython.bint:
+    def is_full(self, klass: cython.Py_ssize_t) -> cython.bint:
         """Are there too few that can take more?"""
         lane: Lane
         free: cython.Py_ssize_t = 0
         for lane in self.lanes:
-            if not lane.is_full():
+            if not lane.is_full(klass):
                 free += 1
         return free < self.need
 
@@ -56,9 +56,9 @@ class QuorumLane(RouteLane):
         leg: QuorumLeg = QuorumLeg(raw, klass, gather, position, self)
         index: cython.Py_ssize_t
         lane: Lane
-        choosy: cython.bint = not self.is_full()
+        choosy: cython.bint = not self.is_full(klass)
         for index, lane in enumerate(self.lanes):
-            if choosy and lane.is_full():
+            if choosy and lane.is_full(klass):
                 leg.fail(index, lane.node.busy())
             else:
                 lane.submit(raw, klass, leg, index)

@@ -49,19 +49,19 @@ class RouteLane(Lane):
         self.flights = Flights(self.node.latency)
 
     @cython.ccall
-    def is_full(self) -> cython.bint:
+    def is_full(self, klass: cython.Py_ssize_t) -> cython.bint:
         """Has one of the children too much to take?"""
         lane: Lane
         full: cython.bint = False
         for lane in self.lanes:
-            full = full or lane.is_full()
+            full = full or lane.is_full(klass)
         return full
 
-    def wait_for_room(self) -> BackendError | None:
+    def wait_for_room(self, klass: int) -> BackendError | None:
         """Wait for the first that is full; another one may have what is needed before it."""
-        lane: Lane = next((lane for lane in self.lanes if lane.is_full()), self.lanes[0])
-        error = lane.wait_for_room()
-        return error if self.is_full() else None
+        lane: Lane = next((lane for lane in self.lanes if lane.is_full(klass)), self.lanes[0])
+        error = lane.wait_for_room(klass)
+        return error if self.is_full(klass) else None
 
     def distrust(self, detail: str) -> BackendError:
         """Nobody knows any more which child has given the answer that did not fit: none is trusted."""

@@ -42,10 +42,10 @@ class ShadowLane(RouteLane):
         self.logged_at = 0.0
 
     @cython.ccall
-    def is_full(self) -> cython.bint:
+    def is_full(self, klass: cython.Py_ssize_t) -> cython.bint:
         """The shadow makes nobody wait."""
         lane: Lane = self.lanes[SERVED]
-        return lane.is_full()
+        return lane.is_full(klass)
 
     @cython.ccall
     def submit(
@@ -56,7 +56,7 @@ class ShadowLane(RouteLane):
         if self.fraction < 1 and random.random() >= self.fraction:
             served.submit(raw, klass, gather, position)
             return
-        if shadow.is_full():
+        if shadow.is_full(klass):
             shadow.node.errors["skipped"] += 1
             served.submit(raw, klass, gather, position)
             return

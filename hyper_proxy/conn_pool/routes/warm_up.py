@@ -30,10 +30,10 @@ class WarmUpLane(RouteLane):
     """The lanes of the cold child and of the warm one."""
 
     @cython.ccall
-    def is_full(self) -> cython.bint:
+    def is_full(self, klass: cython.Py_ssize_t) -> cython.bint:
         """Clients wait for the cold one; the warm one is left alone when it is full."""
         lane: Lane = self.lanes[COLD]
-        return lane.is_full()
+        return lane.is_full(klass)
 
     @cython.ccall
     def submit(
@@ -60,7 +60,7 @@ class WarmUpLeg(Leg):
     def deliver(self, position: cython.Py_ssize_t, reply: bytes | BackendError) -> None:
         warm: Lane = self.route.lanes[WARM]
         missed = self.route.setting.speech.keys_missed(bytes(self.raw), cython.cast(bytes, reply))
-        if not missed or warm.is_full():
+        if not missed or warm.is_full(READ):
             self.answer(cython.cast(bytes, reply))
         else:
             Fetch(self, cython.cast(bytes, reply), missed).begin()

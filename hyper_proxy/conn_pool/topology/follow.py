@@ -46,25 +46,38 @@ class FollowLane(RouteLane):
         self.reading = self.strict or len(self.lanes) > 1
 
     @cython.ccall
-    def is_full(self) -> cython.bint:
-        """Clients wait for the master."""
-        lane: Lane = self.lanes[0]
-        return lane.is_full()
+    def is_full(self, klass: cython.Py_ssize_t) -> cython.bint:
+        """Has the master too much to take? For reads of replicas: have all of them?"""
+        lane: Lane
+        index: cython.Py_ssize_t
+        if not self.reading or klass != READ:
+            lane = self.lanes[0]
+            return lane.is_full(klass)
+        for index in range(1, len(self.lanes)):
+            lane = self.lanes[index]
+            if not lane.is_full(klass):
+                return False
+        return len(self.lanes) > 1
 
-    def wait_for_room(self) -> BackendError | None:
-        lane: Lane = self.lanes[0]
-        return lane.wait_for_room()
+    def wait_for_room(self, klass: int) -> BackendError | None:
+        lane: Lane = self.choose(klass)
+        return lane.wait_for_room(klass)
 
     @cython.cfunc
     def choose(self, klass: cython.Py_ssize_t) -> Lane:
-        """The master's; for a read that of a replica, in turn, when there are some."""
+        """The master's; for a read that of a replica, in turn, when there are some: one that is full is passed over."""
         if not self.reading or klass != READ:
             return self.lanes[0]
         readers: cython.Py_ssize_t = len(self.lanes) - 1
         if readers == 0:
             return self.group.nobody.lane(self.greeting)
-        self.turn += 1
-        return self.lanes[1 + self.turn % readers]
+        lane: Lane = self.lanes[0]
+        for _ in range(readers):
+            self.turn += 1
+            lane = self.lanes[1 + self.turn % readers]
+            if not lane.is_full(klass):
+                break
+        return lane
 
     @cython.ccall
     def submit(

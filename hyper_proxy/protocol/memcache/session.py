@@ -274,11 +274,12 @@ class MemcacheSession(Session):
         """Send a request whose answer nobody wants."""
         if self.dropped is None:
             self.dropped = Dropped(self.front.stats)
-        error = self.batch.room(lane)
+        klass: cython.Py_ssize_t = self.framer.command.klass
+        error = self.batch.room(lane, klass)
         if error is not None:
             self.dropped.fail(-1, error)
             return
-        lane.submit(raw, self.framer.command.klass, self.dropped, -1)
+        lane.submit(raw, klass, self.dropped, -1)
 
     @cython.ccall
     def key(self) -> bytes:

@@ -66,6 +66,11 @@ class Routed:
             known = self.clients[pool, index] = self.to(self.pools[pool][index].port)
         return known
 
+    def stuck(self, label: str) -> int:
+        """Bytes that wait to be sent to a server."""
+        waiting: int = self.fleet.stats()["instances"]["shop"]["nodes"][label]["pending_bytes"]
+        return waiting
+
     def kept(self, pool: str, key: str) -> bytes | None:
         """What the servers of a pool have."""
         found = [self.server(pool, index).get(key) for index in range(len(self.pools[pool]))]

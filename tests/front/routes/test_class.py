@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
+from contextlib import ExitStack
+from time import monotonic
+
+import pytest
+import redis
 
 from tests.front.routes.conftest import Routed
+from tests.kit.wait import wait_for
 
 ROUTE = '{ class = { read = "copies", write = "main" } }'
 
@@ -28,3 +35,24 @@ def test_a_transaction_is_where_writes_go(routed: Callable[..., Routed], kind: s
     with proxy.client().pipeline(transaction=True) as pipeline:
         assert pipeline.set("key", "1").get("key").incr("key").execute() == [True, b"1", 2]
     assert (proxy.kept("main", "key"), proxy.kept("copies", "key")) == (b"2", None)
+
+
+@pytest.mark.parametrize("kind", ["redis"], indirect=True)
+def test_writes_that_are_stuck_hold_back_no_reads(routed: Callable[..., Routed], kind: str) -> None:
+    proxy = routed({"main": 1, "copies": 1}, ROUTE)
+    proxy.fleet.write(proxy.config(ROUTE).replace("read_ms = 300", "read_ms = 9000, queue_ms = 9000")
+                      .replace("backoff =", 'max_pending_bytes = "64KB"\n  backoff ='))  # fmt: skip
+    assert proxy.fleet.reload().accepted
+    proxy.server("copies", 0).set("key", "copied")
+    proxy.pools["main"][0].freeze()
+    with ExitStack() as stack:
+        stack.callback(proxy.pools["main"][0].thaw)
+        for _ in range(24):
+            writer = stack.enter_context(socket.create_connection(("127.0.0.1", proxy.port)))
+            writer.sendall(b"*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$1000000\r\n%b\r\n" % bytes(1_000_000))
+        wait_for(lambda: proxy.stuck("main0") > 2 * 65536, "more waits than may")
+        began = monotonic()
+        for _ in range(8):  # of any worker
+            client = stack.enter_context(redis.Redis(port=proxy.port, protocol=2))  # on the writers' connections
+            assert [client.get("key") for _ in range(3)] == [b"copied"] * 3
+        assert monotonic() - began < 2.0
