@@ -69,13 +69,16 @@ def _door(view: View) -> Iterator[Pain]:
 
 
 def _servers(view: View) -> Iterator[Pain]:
+    whole = {row["instance"] for row in view["instances"] if row["requests"] and not row["trouble"]}
     for node in view["nodes"]:
         name = f"server {node['node']} of instance {node['instance']}"
+        spared = node["instance"] in whole  # a route, a peer or a level below stands in for it
+        level, rest = (WARNING, "; clients get no errors") if spared else (BAD, "")
         if node["down"]:
-            text = f"{name} is down for {node['down']} of {len(view['workers'])} workers{_kinds(node)}"
-            yield Pain(BAD, text, "nodes", node["since"])
+            text = f"{name} is down for {node['down']} of {len(view['workers'])} workers{_kinds(node)}{rest}"
+            yield Pain(level, text, "nodes", node["since"])
         elif node["failing"]:
-            yield Pain(BAD, f"{name} fails{_kinds(node)}", "nodes", node["since"])
+            yield Pain(level, f"{name} fails{_kinds(node)}{rest}", "nodes", node["since"])
         elif node["trouble"]:
             yield Pain(WARNING, f"{name} is well again; it failed within the last minute{_kinds(node)}", "nodes")
         elif node["p99_us"] > SLOW_US and node["requests"] * node["seconds"] >= SLOW_FROM:

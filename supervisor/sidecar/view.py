@@ -58,6 +58,8 @@ def build_view(
     view["pains"] = [asdict(pain) for pain in found]
     if view["state"]["word"] == "serving" and any(pain.level == BAD for pain in found):
         view["state"]["word"] = "serving, with errors"
+    elif view["state"]["word"] == "serving" and any(row["down"] for row in view["nodes"]):
+        view["state"]["word"] = "degraded"
     view["state"]["level"] = LEVELS.get(view["state"]["word"], "warning")
     return view
 

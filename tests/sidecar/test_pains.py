@@ -28,7 +28,8 @@ def view(**more: Any) -> dict[str, Any]:
 
 
 def instance(**more: Any) -> dict[str, Any]:
-    return {"instance": "shop", "failing": False, "trouble": 0.0, "errors": {}, "refused": 0.0, "since": None} | more
+    row = {"instance": "shop", "failing": False, "trouble": 0.0, "errors": {}, "refused": 0.0, "since": None}
+    return row | {"requests": 5.0} | more
 
 
 def test_a_fleet_that_is_well_has_none() -> None:
@@ -41,6 +42,8 @@ def test_a_fleet_that_is_well_has_none() -> None:
         ({"state": {"word": "not serving", "reasons": ["no worker is ready"]}}, BAD, "no worker is ready"),
         ({"nodes": [node(down=1, errors={"refused": 2.0})]}, BAD, "is down for 1 of 1 workers: 2/s refused"),
         ({"nodes": [node(failing=True, trouble=3.0, errors={"timeout": 3.0})]}, BAD, "fails: 3/s timeout"),
+        ({"nodes": [node(down=1)], "instances": [instance(requests=0.0)]}, BAD, "is down for 1 of 1 workers"),
+        ({"nodes": [node(down=1)], "instances": [instance()]}, WARNING, "of 1 workers; clients get no errors"),
         ({"nodes": [node(trouble=3.0, errors={"timeout": 3.0})]}, WARNING, "well again; it failed within"),
         ({"nodes": [node(p99_us=150_000)]}, WARNING, "is slow: one answer in a hundred takes 150 ms"),
         ({"nodes": [node(queued=5000)]}, WARNING, "5000 requests wait"),

@@ -27,6 +27,37 @@ def test_the_next_pool_serves_while_the_first_is_down(routed: Callable[..., Rout
     assert client.get("key") == b"second" == proxy.kept("spare", "key")
 
 
+@pytest.mark.parametrize("kind", ["redis"], indirect=True)
+def test_only_what_goes_to_one_server_for_a_key_is_handed_on(routed: Callable[..., Routed], kind: str) -> None:
+    proxy = routed(SIZES, ROUTE)
+    client = proxy.client()
+    assert (client.dbsize(), client.scan(0)) == (0, (0, []))
+    proxy.pools["main"][0].kill()
+    assert client.set("key", "1") and client.mget("key") == [b"1"]
+    for call in client.dbsize, lambda: client.scan(0), client.pipeline(transaction=True).set("a", "1").execute:
+        with pytest.raises(redis.RedisError, match="main0"):
+            call()
+
+
+@pytest.mark.parametrize("kind", ["redis"], indirect=True)
+def test_the_page_does_not_alarm_while_no_client_gets_an_error(routed: Callable[..., Routed], kind: str) -> None:
+    proxy = routed(SIZES, ROUTE)
+    client = proxy.client()
+
+    def title() -> str:
+        client.get("key")
+        page = proxy.fleet.http("GET", "/")[1].decode()
+        return page.partition("<title>")[2].partition("</title>")[0]
+
+    wait_for(lambda: title()[0] not in "▲✖", "all is well")
+    proxy.pools["main"][0].kill()
+    wait_for(lambda: title().startswith("▲"), "the page says that it is degraded", 25)
+    state = json.loads(proxy.fleet.http("GET", "/?format=json")[1])
+    assert state["state"]["word"] == "degraded"
+    (pain,) = [pain for pain in state["pains"] if "server main0" in pain["text"]]
+    assert pain["level"] == "warning" and pain["text"].endswith("clients get no errors")
+
+
 def test_a_read_that_is_not_answered_in_time_is_asked_of_the_next(routed: Callable[..., Routed]) -> None:
     proxy = routed(SIZES, ROUTE)
     client = proxy.client()
