@@ -8,7 +8,7 @@ mixed in. `signed=False` is the result of the same program on ARM, and of Weibo'
 
 import cython
 
-from hyper_proxy.hashing.hash import Hash
+from hyper_proxy.hashing.hash import SignedHash
 
 # Named: a literal above 2**31 would make the compiled code use Python numbers.
 PRIME_64 = cython.declare(cython.ulonglong, 0x100000001B3)
@@ -17,15 +17,9 @@ BASIS_64 = cython.declare(cython.ulonglong, 0xCBF29CE484222325)
 
 
 @cython.cclass
-class Fnv1Of32(Hash):
+class Fnv1Of32(SignedHash):
     """FNV-1, 32 bits: multiply, then mix in."""
 
-    sign: cython.int
-
-    def __init__(self, signed: bool = True) -> None:
-        # (b ^ 0x80) - 0x80 extends the sign of b without a branch; with 0 it leaves b alone.
-        self.sign = 0x80 if signed else 0
-
     @cython.ccall
     def value(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.ulonglong:
         """32 bits."""
@@ -44,14 +38,9 @@ class Fnv1Of32(Hash):
 
 
 @cython.cclass
-class Fnv1aOf32(Hash):
+class Fnv1aOf32(SignedHash):
     """FNV-1a, 32 bits: mix in, then multiply."""
 
-    sign: cython.int
-
-    def __init__(self, signed: bool = True) -> None:
-        self.sign = 0x80 if signed else 0
-
     @cython.ccall
     def value(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.ulonglong:
         """32 bits."""
@@ -70,13 +59,8 @@ class Fnv1aOf32(Hash):
 
 
 @cython.cclass
-class Fnv1Of64(Hash):
+class Fnv1Of64(SignedHash):
     """FNV-1, 64 bits, of which the low 32 are used."""
-
-    sign: cython.int
-
-    def __init__(self, signed: bool = True) -> None:
-        self.sign = 0x80 if signed else 0
 
     @cython.ccall
     def value(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.ulonglong:
@@ -96,13 +80,8 @@ class Fnv1Of64(Hash):
 
 
 @cython.cclass
-class Fnv1aOf64(Hash):
+class Fnv1aOf64(SignedHash):
     """twemproxy's default `fnv1a_64`: start and prime of the 64-bit function cut to 32 bits, so not FNV-1a at all."""
-
-    sign: cython.int
-
-    def __init__(self, signed: bool = True) -> None:
-        self.sign = 0x80 if signed else 0
 
     @cython.ccall
     def value(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.ulonglong:

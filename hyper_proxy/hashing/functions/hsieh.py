@@ -7,17 +7,12 @@ fnv.py; all other bytes have none.
 
 import cython
 
-from hyper_proxy.hashing.hash import Hash
+from hyper_proxy.hashing.hash import SignedHash
 
 
 @cython.cclass
-class Hsieh(Hash):
+class Hsieh(SignedHash):
     """SuperFastHash from 0."""
-
-    sign: cython.int
-
-    def __init__(self, signed: bool = True) -> None:
-        self.sign = 0x80 if signed else 0
 
     @cython.ccall
     def value(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.ulonglong:

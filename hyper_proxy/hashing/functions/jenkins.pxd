@@ -1,1 +1,1 @@
-from hyper_proxy.hashing.hash cimport Hash
+from hyper_proxy.hashing.hash cimport Hash, SignedHash

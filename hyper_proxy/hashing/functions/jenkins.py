@@ -3,17 +3,12 @@
 
 import cython
 
-from hyper_proxy.hashing.hash import Hash
+from hyper_proxy.hashing.hash import Hash, SignedHash
 
 
 @cython.cclass
-class OneAtATime(Hash):
-    """one_at_a_time; the sign of bytes as in fnv.py."""
-
-    sign: cython.int
-
-    def __init__(self, signed: bool = True) -> None:
-        self.sign = 0x80 if signed else 0
+class OneAtATime(SignedHash):
+    """one_at_a_time; the sign of bytes as in hash.py."""
 
     @cython.ccall
     def value(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.ulonglong:
