@@ -12,6 +12,9 @@ from typing import Any
 
 from hyper_proxy.config.rooms import USUAL_ROOMS
 from hyper_proxy.config.rooms import Rooms as Rooms
+from hyper_proxy.config.table_model import Heartbeat as Heartbeat
+from hyper_proxy.config.table_model import IdDate as IdDate
+from hyper_proxy.config.table_model import Table as Table
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -126,54 +129,6 @@ LushanDb = LushanFixed | LushanHashed | LushanPrefixed
 
 
 @dataclass(frozen=True, slots=True)
-class IdDate:
-    """Where the date is in a key that is a number: ((number >> shift) + epoch) / per_second is unix time.
-
-    utc_offset_h  of the clock by which a table begins, in hours east of Greenwich
-    """
-
-    shift: int
-    epoch: int
-    per_second: int = 1
-    utc_offset_h: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """The table of a SQL server that holds keys and values, and its columns; "" is a column that it does not have.
-
-    `schema` is the database that the name was written with, "" for the connection's own. `id` is an integer column by
-    which all rows can be walked; `flags`, `expires` and `version` are parts of an item (docs/mysql.md).
-    `fields` are the columns of a value that is an object; `value` is "" then.
-    `databases`, `tables` and `date` make many tables of one, whose name has numbers then (config/table_split.py);
-    databases 0: one at each server.
-    """
-
-    name: str
-    key: str
-    value: str
-    schema: str = ""
-    flags: str = ""
-    expires: str = ""
-    version: str = ""
-    id: str = ""
-    fields: tuple[str, ...] = ()
-    databases: int = 0
-    tables: int = 1
-    date: IdDate | None = None
-
-    @property
-    def values(self) -> tuple[str, ...]:
-        """The columns that a value is kept in."""
-        return self.fields or (self.value,)
-
-    @property
-    def label(self) -> str:
-        """As it is written in the file: "user.profile"."""
-        return f"{self.schema}.{self.name}" if self.schema else self.name
-
-
-@dataclass(frozen=True, slots=True)
 class Limits:
     """What one client may ask for. The defaults depend on the protocol and are in settings.py.
 
@@ -249,7 +204,8 @@ class Level:
     `db` is what a client's database 0 is called at the servers; a client's database n is db + n there.
     `max_pending_bytes` bounds what waits for one node in one worker; `max_bytes` what the copies of a local level take.
     `writers` are the servers that take the writes of `servers`, by position; empty where those take both.
-    `max_lag_s`: how far one of `servers` may be behind its writer and be read from; 0: nobody asks.
+    `max_lag_s`: how far one of `servers` may be behind its writer and be read from; 0: nobody asks. `heartbeat`: the
+    table that says how far it is; None: the server itself is asked.
     `where` are the columns of `table` that have the same value in every row of this key space.
     `route` says which of `pools` and of `servers`, the pool "main", a request goes to; None: to `servers`.
     `topology`: are `servers` those that have the keys, or members of a "cluster" or "sentinel"s that tell of them? Then
@@ -278,6 +234,7 @@ class Level:
     max_connections: int = 8
     writers: tuple[Server, ...] = ()
     max_lag_s: float = 0
+    heartbeat: Heartbeat | None = None
     database: str = ""
     table: Table | None = None
     where: tuple[tuple[str, str | int], ...] = ()

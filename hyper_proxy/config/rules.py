@@ -280,6 +280,8 @@ def lag_is_behind_writers(config: Config, say: Say) -> None:
         if level.max_lag_s and not level.writers and level.reads == "master":
             what = "reads go to masters" if level.storage == "redis" else "there are no writers"
             say((*path, "max_lag_s"), f"{what}, so nothing that is read from is behind another server")
+        elif level.heartbeat and not level.max_lag_s:
+            say((*path, "heartbeat"), "nobody looks there: max_lag_s is 0, so no lag is too great")
 
 
 def topologies_fit(config: Config, say: Say) -> None:

@@ -35,7 +35,7 @@ from hyper_proxy.config.lushan_rule import LushanRule
 from hyper_proxy.config.model import GIB, KIB, MIB
 from hyper_proxy.config.plugin_files import PluginList
 from hyper_proxy.config.routes import RouteRule
-from hyper_proxy.config.table_rule import TableRule, WhereRule
+from hyper_proxy.config.table_rule import HeartbeatRule, TableRule, WhereRule
 
 HOUR_MS = 3_600_000
 DAY_S = 86_400
@@ -331,6 +331,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("level", "max_lag_s", Seconds(0, DAY_S), 0,
             "how far one of `servers`, or a replica, may be behind its writer or master; while it is further, or its "
             "replication does not run, it is not read from. 0: no lag is too great", only=(*SQL, *_ON)),
+    Setting("level", "heartbeat", HeartbeatRule(), {},
+            "the table in which the time is written at the writers, and that says how far a server is behind; without "
+            "it the servers are asked (SHOW REPLICA STATUS)", only=SQL),
     Setting("level", "database", _DATABASE, "",
             "the database of the connections; a table may be named with its own", only=SQL),
     Setting("level", "table", TableRule(), None,

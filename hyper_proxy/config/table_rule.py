@@ -1,8 +1,9 @@
-"""Reading `table` and `where`: which table of a SQL server holds keys and values, and in which columns.
+"""Reading `table`, `where` and `heartbeat`: which table of a SQL server holds keys and values, and in which columns.
 
     table = { name = "user.profile", key = "uid", value = "body", expires = "until" }
     table = { name = "user.profile", key = "uid", value = ["name", "city", "age"] }
     where = { deleted = 0, kind = "profile" }
+    heartbeat = { name = "percona.heartbeat", time = "ts", where = { server_id = 1 } }
 
 What is read here stands in statements later, as an identifier, for which no server takes a parameter. So a name is a
 plain word: what would have to be escaped is refused.
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hyper_proxy.config.checks import Bad, Integer, Place, wrong_type
-from hyper_proxy.config.model import IdDate, Table
+from hyper_proxy.config.model import Heartbeat, IdDate, Table
 from hyper_proxy.config.notes import suggest
 from hyper_proxy.config.table_split import MAX_SLOTS, PLACEHOLDER
 
@@ -132,6 +133,35 @@ class WhereRule:
         if not isinstance(value, dict):
             raise wrong_type(value, "a table")
         return tuple((_name(column, column, place), _fixed(wanted, column, place)) for column, wanted in value.items())
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatRule:
+    """A table of toml that names a table of SQL with times; an empty one names none."""
+
+    accepts: str = (
+        '{} or { name = "table" or "database.table", time = "column", where = { column = "text" or integer, ... } }'
+    )
+
+    def read(self, value: object, place: Place) -> Heartbeat | None:
+        if not isinstance(value, dict):
+            raise wrong_type(value, "a table")
+        if not value:
+            return None
+        _know(value, ("name", "time", "where"), place)
+        missing = [key for key in ("name", "time") if key not in value]
+        if missing:
+            place.bad(Bad("HP107", f"{' and '.join(missing)} missing: which column has the time, and of which table"))
+            return Heartbeat("", "")
+        if PLACEHOLDER.search(str(value["name"])):
+            place.bad(Bad("HP106", "there is one such table, so no numbers stand in its name"), "name")
+        schema, name = _read_name(value["name"], place)
+        where: tuple[tuple[str, str | int], ...] = ()
+        try:
+            where = WhereRule().read(value.get("where", {}), Place((*place.path, "where"), place.folder, place.notes))
+        except Bad as bad:
+            place.bad(bad, "where")
+        return Heartbeat(name, _name(value["time"], "time", place), schema, where)
 
 
 def _name(text: object, key: str, place: Place, *index: int) -> str:

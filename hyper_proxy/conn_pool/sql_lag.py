@@ -6,13 +6,14 @@
                               come and go
 
 What the server says is SHOW REPLICA STATUS (https://mariadb.com/kb/en/show-replica-status/,
-https://dev.mysql.com/doc/refman/8.4/en/show-replica-status.html); of several sources the one that lags most counts.
+https://dev.mysql.com/doc/refman/8.4/en/show-replica-status.html); of several sources the one that lags most
+counts. Where the level has a heartbeat table, that is read instead (hyper_proxy/storage/sql_beat.py).
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import gevent
@@ -34,6 +35,7 @@ SECONDS = ("Seconds_Behind_Source", "Seconds_Behind_Master")
 ERRORS = ("Last_SQL_Error", "Last_IO_Error")
 
 Status = Mapping[str, bytes | None]  # a row by the names of its columns
+Ask = Callable[[SqlConnection], tuple[float | None, str]]  # seconds, or why there are none
 
 
 def read_status(rows: Iterable[Status]) -> tuple[float | None, str]:
@@ -49,11 +51,13 @@ def read_status(rows: Iterable[Status]) -> tuple[float | None, str]:
 
 
 class Lag:
-    """Of one reader in one worker. `is_late`: it is not read from; that is so until the first answer, too."""
+    """Of one reader in one worker; beat: asks it, instead of the usual question. `is_late`: it is not read from; that
+    is so until the first answer, too."""
 
-    def __init__(self, node: SqlNode, max_lag_s: float) -> None:
+    def __init__(self, node: SqlNode, max_lag_s: float, beat: Ask | None) -> None:
         self.node = node
         self.max_lag_s = max_lag_s
+        self.beat = beat
         self.seconds = 0.0  # as it was heard last
         self.is_late = True
         self.told = False  # does the log call it late?
@@ -107,6 +111,8 @@ class Lag:
         """Raises BackendError."""
         if self._connection is None:
             self._connection = self.node.open_connection()
+        if self.beat is not None:
+            return self.beat(self._connection)
         while True:
             try:
                 return read_status(self._connection.named(STATEMENTS[self._statement]))

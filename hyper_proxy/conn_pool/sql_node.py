@@ -25,7 +25,7 @@ from hyper_proxy.conn_pool.node import Node
 from hyper_proxy.conn_pool.replies import ReplyParser
 from hyper_proxy.conn_pool.sql_connection import SqlConnection
 from hyper_proxy.conn_pool.sql_error import SqlError
-from hyper_proxy.conn_pool.sql_lag import Lag
+from hyper_proxy.conn_pool.sql_lag import Ask, Lag
 from hyper_proxy.conn_pool.sql_wire import Wire
 from hyper_proxy.stats.classes import CLASSES
 
@@ -57,10 +57,10 @@ class SqlNode(Node):
         self.lanes.add(cast(Any, self.pool))
         self.lag: Lag | None = None
 
-    def watch_lag(self, max_lag_s: float) -> None:
-        """It only reads, and must not be further behind its writer; from now on."""
+    def watch_lag(self, max_lag_s: float, beat: Ask | None = None) -> None:
+        """It only reads, and must not be further behind its writer; from now on. beat: says how far it is."""
         if self.lag is None:
-            self.lag = Lag(self, max_lag_s)
+            self.lag = Lag(self, max_lag_s, beat)
             gevent.spawn(self.lag.run)
 
     @property

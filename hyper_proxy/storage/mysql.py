@@ -16,6 +16,7 @@ from hyper_proxy.conn_pool.sql_node import SqlNode
 from hyper_proxy.storage.mysql_dated import DatedTables
 from hyper_proxy.storage.mysql_shard import MysqlShard
 from hyper_proxy.storage.sharded import Sharded
+from hyper_proxy.storage.sql_beat import Beat
 
 
 class SqlNodes:
@@ -53,7 +54,7 @@ class SqlNodes:
 
 def _identity(level: Level, server: Server) -> Hashable:
     """What must be equal for a node to be the same one."""
-    user = (level.username, level.password, level.database, level.max_connections, level.max_lag_s)
+    user = (level.username, level.password, level.database, level.max_connections, level.max_lag_s, level.heartbeat)
     return (replace(server, weight=1), level.timeout, level.backoff, *user)
 
 
@@ -74,11 +75,11 @@ class MysqlStorage(Sharded):
         self.dated = DatedTables(table, len(slots), self._make) if table.date else None
         fixed = [] if self.dated else [self._make(slot, table_at(table, slot)) for slot in slots]
         super().__init__(self.dated or fixed)
-
+        beat = Beat(level.heartbeat) if level.heartbeat else None
         for slot in slots if level.max_lag_s else ():
             reader = self._node(slot, level.servers)
             if reader is not self._writer(slot):
-                reader.watch_lag(level.max_lag_s)
+                reader.watch_lag(level.max_lag_s, beat)
 
     def _make(self, slot: int, table: Table) -> MysqlShard:
         return MysqlShard(self.level, table, self._node(slot, self.level.servers), self._writer(slot))

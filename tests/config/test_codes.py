@@ -71,6 +71,7 @@ CASES = (
     Case("HP222", FULL, 'name = "user.profile"', 'name = "user.profile_{table}"',
          'tables = 2, name = "user.profile_{table}"', "table ="),
     Case("HP224", PLAIN, 'storage = "redis"', 'storage = "redis"\nmasters = ["m"]', 'storage = "redis"', "masters ="),
+    Case("HP223", FULL, "where = { deleted = 0 }", 'heartbeat = { name = "b", time = "t" }', "heartbeat = {}"),
     Case("HP223", FULL, 'writers = ["10.0.0.8:3306 w"]', "max_lag_s = 2", 'writers = ["10.0.0.8:3306"]\nmax_lag_s = 2'),
     Case("HP225", ROOMED, 'writes = "single"', 'writes = "mirror"', "hold_s = 1"),
     Case("HP226", MOVING, BEGINS, BEGINS.replace("}", ", back = 2030-01-31T02:00:09Z }"),

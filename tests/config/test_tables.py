@@ -43,6 +43,24 @@ def test_good_ones(table: str) -> None:
     assert findings(text(table, TWO)) == []
 
 
+@pytest.mark.parametrize(("said", "code", "says"), [
+    ('{ name = "b", time = "t" }', "", ""),
+    ('{ name = "a.b", time = "t", where = { server_id = 1, kind = "x" } }', "", ""),
+    ('{ name = "b" }', "HP107", "time missing"),
+    ('"b"', "HP105", "a table is wanted here"),
+    ('{ name = "b", time = "t;" }', "HP106", "'t;' is not a name"),
+    ('{ name = "b_{db}", time = "t" }', "HP106", "no numbers stand in its name"),
+    ('{ name = "b", time = "t", wher = {} }', "HP104", "unknown key"),
+    ('{ name = "b", time = "t", where = 1 }', "HP105", "a table is wanted here"),
+    ('{ name = "b", time = "t", where = { "a b" = 1 } }', "HP106", "'a b' is not a name"),
+    ('{ name = "b", time = "t", where = { a = 1.5 } }', "HP106", "a string or an integer"),
+])  # fmt: skip
+def test_heartbeats(said: str, code: str, says: str) -> None:
+    found = findings(change(FULL, "where = { deleted = 0 }", f"max_lag_s = 2\n  heartbeat = {said}"))
+    assert [one.code for one in found] == ([code] if code else []), found
+    assert all(says in one.message for one in found)
+
+
 @pytest.mark.parametrize(("table", "code", "says"), [
     ('{ name = "u.t", key = "uid", value = [], expires = "e" }', "HP106", "the list is empty"),
     ('{ name = "u.t", key = "uid", value = ["a", "b c"], expires = "e" }', "HP106", "'b c' is not a name"),

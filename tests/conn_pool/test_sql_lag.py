@@ -37,7 +37,7 @@ def test_what_servers_say(rows: list[Status], seconds: float | None, why: str) -
 ])  # fmt: skip
 def test_a_server_at_the_edge_does_not_come_and_go(heard: list[float | None], late: list[bool]) -> None:
     server = Server("127.0.0.1", 1)
-    lag = Lag(SqlNode("user", Level("mysql", (server,), table=Table("t", "k", "v")), server), 4)
+    lag = Lag(SqlNode("user", Level("mysql", (server,), table=Table("t", "k", "v")), server), 4, None)
     assert lag.is_late, "before anything is known"
     said = []
     for seconds in heard:

@@ -94,6 +94,45 @@ def test_a_reader_whose_replication_stopped_is_not_read_from(front: Front, two: 
     assert told == ["replica.late", "replica.back"]
 
 
+BEAT = f'{PATIENT}\n  max_lag_s = 3\n  heartbeat = {{ name = "beat", time = "at", where = {{ id = 1 }} }}'
+
+
+@pytest.mark.parametrize(("column", "now"), [
+    ("DATETIME(6)", "UTC_TIMESTAMP(6)"),
+    ("TIMESTAMP(6)", "NOW(6)"),
+    ("VARCHAR(26)", "DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%H:%i:%s.%f')"),
+    ("DOUBLE", "UNIX_TIMESTAMP(NOW(6))"),
+])  # fmt: skip
+def test_a_heartbeat_says_how_far_a_reader_is(
+    start_front: StartFront, own: Callable[[MariaDb], MariaDb], column: str, now: str
+) -> None:
+    reader, writer = own(MariaDb("--default-time-zone=+05:00")), own(MariaDb())
+    front = start_front([reader], [writer], settings=BEAT)
+    front.fleet.wait_log("table beat: error 1146: Table 'app.beat' doesn't exist")
+    assert (where(front), is_late(front)) == ("writer", True), "nothing is known of it"
+    reader.sql(f"CREATE TABLE beat (id INT PRIMARY KEY, at {column})")
+
+    def beat() -> None:
+        reader.sql(f"REPLACE INTO beat VALUES (1, {now}), (2, {now})")
+
+    def is_in_time() -> bool:
+        beat()
+        return not is_late(front)
+
+    wait_for(is_in_time, "the reader is in time")
+    assert front.node("a")["lag_s"] < 3
+    assert where(front) == "reader"
+
+    def is_late_by_the_other_row() -> bool:
+        reader.sql(f"UPDATE beat SET at = {now} WHERE id = 2")
+        return is_late(front)
+
+    wait_for(is_late_by_the_other_row, "nobody writes its time any more")
+    assert front.node("a")["lag_s"] > 3
+    assert where(front) == "writer"
+    assert "behind its writer, max_lag_s is 3" in front.fleet.read_log()
+
+
 def test_a_reader_that_lags_is_not_read_from_until_it_is_well_back(front: Front, two: Replicated) -> None:
     client = front.redis()
     two.delay(3600)
@@ -121,7 +160,6 @@ def test_a_reader_that_is_gone_is_not_read_from(front: Front, two: Replicated) -
     two.reader.start()
     wait_for(lambda: not is_late(front), "the reader is back", 20)
     assert where(front) == "reader"
-
 
 def test_who_may_not_ask_is_told_so(start_front: StartFront, two: Replicated) -> None:
     two.writer.sql(f"REVOKE SLAVE MONITOR ON *.* FROM {USER}@'127.0.0.1'")
