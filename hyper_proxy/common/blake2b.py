@@ -17,9 +17,17 @@ SCHEDULE = (
     "2c6a0b834d75fe19", "c51fed4a0763928b", "db7ec13950f4862a", "6fe9b308c2d714a5", "a2847615fb9e3cd0",
 )  # fmt: skip
 ROUNDS = 12
+# The first 64 bits of the fractions of the square roots of the first primes, as in SHA-512 (RFC 7693, 2.6).
+ROOTS = (
+    0x6A09E667F3BCC908, 0xBB67AE8584CAA73B, 0x3C6EF372FE94F82B, 0xA54FF53A5F1D36F1,
+    0x510E527FADE682D1, 0x9B05688C2B3E6C1F, 0x1F83D9ABFB41BD6B, 0x5BE0CD19137E2179,
+)  # fmt: skip
 
 if cython.compiled:
     order = cython.declare(cython.uchar[192])
+    roots = cython.declare(cython.ulonglong[8])  # a number of this size in a function is a Python object there
+    for number in range(8):
+        roots[number] = ROOTS[number]
     for number in range(ROUNDS * 16):
         order[number] = int(SCHEDULE[number // 16 % len(SCHEDULE)][number % 16], 16)
 
@@ -41,14 +49,8 @@ def digest64(buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cy
             m[i] = 0
         for i in range(size):
             m[i >> 3] |= cython.cast(cython.ulonglong, p[start + i]) << ((i & 7) << 3)
-        v[0] = v[8] = 0x6A09E667F3BCC908  # the first 64 bits of the fractions of square roots of primes, as in SHA-512
-        v[1] = v[9] = 0xBB67AE8584CAA73B
-        v[2] = v[10] = 0x3C6EF372FE94F82B
-        v[3] = v[11] = 0xA54FF53A5F1D36F1
-        v[4] = v[12] = 0x510E527FADE682D1
-        v[5] = v[13] = 0x9B05688C2B3E6C1F
-        v[6] = v[14] = 0x1F83D9ABFB41BD6B
-        v[7] = v[15] = 0x5BE0CD19137E2179
+        for i in range(8):
+            v[i] = v[i + 8] = roots[i]
         v[0] ^= 0x01010008  # no key, digests of 8 bytes
         v[12] ^= size
         v[14] = ~v[14]  # the last block
@@ -62,7 +64,7 @@ def digest64(buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cy
             stir(v, 1, 6, 11, 12, m[order[at + 10]], m[order[at + 11]])
             stir(v, 2, 7, 8, 13, m[order[at + 12]], m[order[at + 13]])
             stir(v, 3, 4, 9, 14, m[order[at + 14]], m[order[at + 15]])
-        return 0x6A09E667F2BDC900 ^ v[0] ^ v[8]
+        return roots[0] ^ 0x01010008 ^ v[0] ^ v[8]
 
 
 @cython.cfunc

@@ -29,20 +29,22 @@ cdef class Scribe:
     cdef readonly long long epoch
     cdef public bint show_keys
     cdef bint quoted
-    cdef list labels
+    cdef bytes names
+    cdef bytes sizes
     cdef bytes before
     cdef bytes head
     cdef bytes tail
     cdef Py_ssize_t fixed
     cdef dict nodes
+    cdef bytes stamp
+    cdef double stamp_end
     cdef bytes second
     cdef double second_at
     cdef double second_end
-    cdef double behind
 
     cdef bint ready(self) except -1
     cdef bytes label(self, object node)
     cdef bint write(self, bytes client, bytes buf, double written) except -1
     cdef adopt(self)
-    cdef turn_second(self, double at)
+    cdef turn_stamp(self, double at)
     cdef bytes key_text(self, bytes buf, Py_ssize_t start, Py_ssize_t end)

@@ -25,6 +25,7 @@ NAMES = (
     "command", "requests", "keys", "key", "node", "bytes_in", "bytes_out", "total_us", "parse_us", "queue_us",
     "connect_us", "storage_us", "merge_us", "write_us", "error",
 )  # fmt: skip
+WIDTH = 24  # that a name is kept in: a copy of a length that the compiler knows takes two instructions
 MOST_DIGITS = 20
 MOST_NODES = 1000  # of which the label is kept
 
@@ -55,8 +56,8 @@ class Scribe:
         self.sight = Sight()
         self.show_keys = False
         self.nodes: dict = {}
-        self.second_end = self.behind = self.second_at = 0.0
-        self.second = b""
+        self.stamp = self.second = b""
+        self.stamp_end = self.second_end = self.second_at = 0.0
         self.epoch = -1
         self.adopt()
 
@@ -87,11 +88,13 @@ class Scribe:
         self.before = encode(form.before)
         head = form.head.format("info", EVENT) + form.pairs({"instance": self.instance}) + form.name.format("client")
         self.head = b"Z" + encode(head)
-        self.labels = [encode(form.name.format(name)) for name in NAMES]
+        names = [encode(form.name.format(name)) for name in NAMES]
+        self.names = b"".join(name.ljust(WIDTH) for name in names)
+        self.sizes = bytes(map(len, names))
         self.tail = encode(form.pairs(self.outlet.common) + form.end)
-        self.fixed = sum(map(len, self.labels)) + len(self.before) + len(self.head) + len(self.tail) + 14 * MOST_DIGITS
+        self.fixed = len(self.before) + 20 + len(self.head) + len(self.names) + len(self.tail) + 14 * MOST_DIGITS
         self.nodes = {}
-        self.second_end = 0.0
+        self.stamp_end = self.second_end = 0.0
 
     def value(self, text: str) -> bytes:
         """A text as it stands in a line."""
@@ -116,7 +119,6 @@ class Scribe:
         """
         sight: Sight = self.sight
         lines: Lines = cython.cast(Lines, self.outlet.lines)
-        labels: list = self.labels
         node: bytes = self.label(sight.node)
         key: bytes | None = self.key_text(buf, sight.key_start, sight.key_end) if self.show_keys else None
         most: cython.Py_ssize_t = self.fixed + len(client) + len(node) + len(sight.command) + 64
@@ -125,50 +127,65 @@ class Scribe:
         at: cython.Py_ssize_t = lines.reserve(most)
         if at < 0:
             return False
-        if written >= self.second_end:
-            self.turn_second(written)
+        if written >= self.stamp_end:
+            self.turn_stamp(written)
         out: cython.p_uchar = lines.block
+        names: cython.p_uchar = self.names
+        sizes: cython.p_uchar = self.sizes
         first: cython.Py_ssize_t = at
         waited: cython.double = sight.queue_s + sight.connect_s + sight.storage_s
-        at = _put(out, at, self.before)
-        at = _put(out, at, self.second)
-        at = _put_milliseconds(out, at, written - self.second_at)
-        at = _put(out, at, self.head)
+        at = _put(out, at, self.stamp)
         at = _put(out, at, client)
-        at = _put(out, at, labels[0])
+        at = _put_name(out, at, names, sizes, 0)
         at = _put_quoted(out, at, sight.command, self.quoted)
-        at = _put_number(out, at, labels[1], sight.requests)
-        at = _put_number(out, at, labels[2], sight.keys)
-        at = _put(out, at, labels[3])
+        at = _put_name(out, at, names, sizes, 1)
+        at = _put_digits(out, at, sight.requests)
+        at = _put_name(out, at, names, sizes, 2)
+        at = _put_digits(out, at, sight.keys)
+        at = _put_name(out, at, names, sizes, 3)
         if key is not None:
             at = _put(out, at, key)
         else:
             at = _put_digest(out, at, buf, sight.key_start, sight.key_end, self.quoted)
-        at = _put(out, at, labels[4])
+        at = _put_name(out, at, names, sizes, 4)
         at = _put(out, at, node)
-        at = _put_number(out, at, labels[5], sight.bytes_in)
-        at = _put_number(out, at, labels[6], sight.bytes_out)
-        at = _put_us(out, at, labels[7], written - sight.began)
-        at = _put_us(out, at, labels[8], sight.walked - sight.began)
-        at = _put_us(out, at, labels[9], sight.queue_s)
-        at = _put_us(out, at, labels[10], sight.connect_s)
-        at = _put_us(out, at, labels[11], sight.storage_s)
-        at = _put_us(out, at, labels[12], sight.ended - sight.walked - waited)
-        at = _put_us(out, at, labels[13], written - sight.ended)
-        at = _put(out, at, labels[14])
+        at = _put_name(out, at, names, sizes, 5)
+        at = _put_digits(out, at, sight.bytes_in)
+        at = _put_name(out, at, names, sizes, 6)
+        at = _put_digits(out, at, sight.bytes_out)
+        at = _put_name(out, at, names, sizes, 7)
+        at = _put_us(out, at, written - sight.began)
+        at = _put_name(out, at, names, sizes, 8)
+        at = _put_us(out, at, sight.walked - sight.began)
+        at = _put_name(out, at, names, sizes, 9)
+        at = _put_us(out, at, sight.queue_s)
+        at = _put_name(out, at, names, sizes, 10)
+        at = _put_us(out, at, sight.connect_s)
+        at = _put_name(out, at, names, sizes, 11)
+        at = _put_us(out, at, sight.storage_s)
+        at = _put_name(out, at, names, sizes, 12)
+        at = _put_us(out, at, sight.ended - sight.walked - waited)
+        at = _put_name(out, at, names, sizes, 13)
+        at = _put_us(out, at, written - sight.ended)
+        at = _put_name(out, at, names, sizes, 14)
         at = _put_quoted(out, at, b"reply" if sight.failed else b"", self.quoted or not sight.failed)
         at = _put(out, at, self.tail)
         lines.commit(at - first)
         return True
 
     @cython.cfunc
-    def turn_second(self, at: cython.double) -> None:
-        """Look at the clock on the wall; `at` is now by the other one."""
-        wall: cython.double = time.time()
-        whole: cython.double = cython.cast(cython.longlong, wall)
-        self.second = encode(f"{second(int(whole))}.")
-        self.second_at = at - (wall - whole)
-        self.second_end = self.second_at + 1.0
+    def turn_stamp(self, at: cython.double) -> None:
+        """Write anew what a line of this millisecond begins with; `at` is now, by the clock of sight."""
+        if at >= self.second_end:
+            wall: cython.double = time.time()
+            whole: cython.double = cython.cast(cython.longlong, wall)
+            self.second = encode(f"{second(int(whole))}.")
+            self.second_at = at - (wall - whole)
+            self.second_end = self.second_at + 1.0
+        ms: cython.int = cython.cast(cython.int, (at - self.second_at) * 1000)
+        ms = 0 if ms < 0 else 999 if ms > 999 else ms
+        self.stamp = b"%b%b%03d%b" % (self.before, self.second, ms, self.head)
+        self.stamp_end = self.second_at + (ms + 1) * 0.001
 
     @cython.cfunc
     def key_text(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> bytes:
@@ -206,32 +223,32 @@ def _put_quoted(out: cython.p_uchar, at: cython.Py_ssize_t, piece: bytes, quoted
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _put_number(out: cython.p_uchar, at: cython.Py_ssize_t, label: bytes,
-                number: cython.longlong) -> cython.Py_ssize_t:
-    """The label, and a number that is not negative."""
-    at = _put(out, at, label)
-    return _put_digits(out, at, number)
+def _put_name(out: cython.p_uchar, at: cython.Py_ssize_t, names: cython.p_uchar, sizes: cython.p_uchar,
+              index: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """One of the NAMES, as it stands in a line; bytes behind it are overwritten."""
+    if cython.compiled:
+        memcpy(out + at, names + 24 * index, 24)  # type: ignore[name-defined]  # noqa: F821  WIDTH
+    else:
+        out[at : at + sizes[index]] = names[WIDTH * index : WIDTH * index + sizes[index]]
+    return at + sizes[index]
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _put_us(out: cython.p_uchar, at: cython.Py_ssize_t, label: bytes, seconds: cython.double) -> cython.Py_ssize_t:
-    """The label, and a time in microseconds."""
+def _put_us(out: cython.p_uchar, at: cython.Py_ssize_t, seconds: cython.double) -> cython.Py_ssize_t:
+    """A time in microseconds."""
     us: cython.longlong = cython.cast(cython.longlong, seconds * 1e6)
-    return _put_number(out, at, label, us if us > 0 else 0)
+    return _put_digits(out, at, us if us > 0 else 0)
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _put_digits(out: cython.p_uchar, at: cython.Py_ssize_t, number: cython.longlong) -> cython.Py_ssize_t:
-    if number < 10:
-        out[at] = 48 + number
-        return at + 1
-    size: cython.Py_ssize_t = 2
-    most: cython.longlong = 100
-    while number >= most and size < 18:
+def _put_digits(out: cython.p_uchar, at: cython.Py_ssize_t, number: cython.ulonglong) -> cython.Py_ssize_t:
+    size: cython.Py_ssize_t = 1 + (number >= 10) + (number >= 100) + (number >= 1000) + (number >= 10000)
+    most: cython.ulonglong = 100000
+    while number >= most and size < 19:
         most *= 10
         size += 1
     i: cython.Py_ssize_t = at + size
@@ -240,19 +257,6 @@ def _put_digits(out: cython.p_uchar, at: cython.Py_ssize_t, number: cython.longl
         out[i] = 48 + number % 10
         number = number // 10
     return at + size
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _put_milliseconds(out: cython.p_uchar, at: cython.Py_ssize_t, seconds: cython.double) -> cython.Py_ssize_t:
-    """Three digits of a second that began so long ago."""
-    ms: cython.int = cython.cast(cython.int, seconds * 1000)
-    ms = 0 if ms < 0 else 999 if ms > 999 else ms
-    out[at] = 48 + ms // 100
-    out[at + 1] = 48 + ms // 10 % 10
-    out[at + 2] = 48 + ms % 10
-    return at + 3
 
 
 @cython.cfunc
