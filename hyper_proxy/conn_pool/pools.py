@@ -9,19 +9,17 @@ from hyper_proxy.config.addresses import ROOMS
 from hyper_proxy.config.model import MAIN, Level, Route
 from hyper_proxy.config.routes import home_pools
 from hyper_proxy.conn_pool.moving.schedule import Schedule
-from hyper_proxy.conn_pool.node import Greeting, Node
+from hyper_proxy.conn_pool.node import Node
 from hyper_proxy.conn_pool.nodes import Nodes
-from hyper_proxy.conn_pool.replies import ReplyParser
 from hyper_proxy.conn_pool.rooms.rooms import Rooms, second_room
 from hyper_proxy.conn_pool.routes.route import RouteTarget, Setting
-from hyper_proxy.conn_pool.routes.speech import Speech
 from hyper_proxy.conn_pool.routes.table import PRODUCTS
 from hyper_proxy.conn_pool.target import Target
+from hyper_proxy.conn_pool.tongue import Tongue
 
 
 class Pools:
-    """A sequence of all nodes. `speech` is what routes must understand of their words; `previous`: those of the
-    configuration before; unchanged ones keep their connections.
+    """A sequence of all nodes. `previous`: those of the configuration before; unchanged ones keep their connections.
 
     targets  by shard of the level's placement (hyper_proxy/hashing/routes/build.py)
     homes    what has every key, all together: where to count and walk them
@@ -31,16 +29,9 @@ class Pools:
 
     schedule: Schedule | None = None
 
-    def __init__(
-        self,
-        instance: str,
-        level: Level,
-        parser: type[ReplyParser],
-        greeting: Greeting,
-        previous: Pools | None,
-        speech: Speech,
-    ) -> None:
-        self.speech = speech
+    def __init__(self, instance: str, level: Level, tongue: Tongue, previous: Pools | None) -> None:
+        self.speech = tongue.speech
+        parser, greeting = tongue.parser, tongue.greeting
         before: dict[str, Nodes] = previous.by_name if previous else {}
         shared = {key: node for nodes in before.values() for key, node in nodes.by_identity.items()}
         self.by_name: dict[str, Nodes] = {}
@@ -52,7 +43,7 @@ class Pools:
                 peers = name + ROOMS
                 second = Nodes(instance, second_room(one), parser, greeting, before.get(peers))
                 self.by_name[peers] = second
-                self.rooms[name] = Rooms(instance, one, greeting, speech, first, second)
+                self.rooms[name] = Rooms(instance, one, greeting, tongue.speech, first, second)
         route = level.route or Route("pool", pool=MAIN)
         self.targets: list[Target] = self._targets(route)
         self.homes: list[Target] = list(

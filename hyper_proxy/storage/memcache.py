@@ -10,6 +10,7 @@ from hyper_proxy.conn_pool.lane import Lane
 from hyper_proxy.conn_pool.pools import Pools
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.conn_pool.target import Target
+from hyper_proxy.conn_pool.tongue import Tongue
 from hyper_proxy.storage.memcache_replies import MemcacheParser
 from hyper_proxy.storage.memcache_speech import MemcacheSpeech
 
@@ -34,6 +35,9 @@ class MemcacheGreeting:
                 raise ReplyError(f"version was answered {answer[:80].decode(errors='replace').strip()!r}")
 
 
+TONGUE = Tongue(MemcacheParser, MemcacheGreeting(), MemcacheSpeech())
+
+
 class MemcacheStorage:
     """The servers of one level. A front that speaks memcache forwards to it as it is."""
 
@@ -42,7 +46,7 @@ class MemcacheStorage:
     def __init__(self, instance: str, level: Level, previous: object = None) -> None:
         self.level = level
         kept: Pools | None = previous.nodes if isinstance(previous, MemcacheStorage) else None
-        self.nodes: Pools = Pools(instance, level, MemcacheParser, MemcacheGreeting(), kept, MemcacheSpeech())
+        self.nodes: Pools = Pools(instance, level, TONGUE, kept)
         self._lanes: dict[int, list[Lane]] = {}
 
     def lanes(self, client: int) -> list[Lane]:

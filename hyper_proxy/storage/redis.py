@@ -18,6 +18,7 @@ from hyper_proxy.conn_pool.node import Greeting, Node
 from hyper_proxy.conn_pool.pools import Pools
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.conn_pool.target import Target
+from hyper_proxy.conn_pool.tongue import Tongue
 from hyper_proxy.storage.redis_mover import RedisMover
 from hyper_proxy.storage.redis_speech import RedisSpeech
 from hyper_proxy.storage.redis_words import encode as encode
@@ -103,8 +104,13 @@ class RedisStorage:
         """The servers; `kept` are those of the configuration before."""
         if is_move(level.route):
             self.mover = RedisMover(level)
-            return MovingPools(instance, level, RespParser, self.greeting(0, 2), kept, RedisSpeech(), self.mover)
-        return Pools(instance, level, RespParser, self.greeting(0, 2), kept, RedisSpeech())
+            return MovingPools(instance, level, self.tongue, kept, self.mover)
+        return Pools(instance, level, self.tongue, kept)
+
+    @property
+    def tongue(self) -> Tongue:
+        """What the servers speak with a client that has said nothing special."""
+        return Tongue(RespParser, self.greeting(0, 2), RedisSpeech())
 
     def understand(self, keys_of: Callable[[bytes], list[bytes]]) -> None:
         """How the keys of a request are found, which only matters where they move."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from hyper_proxy.config.model import Level
-from hyper_proxy.conn_pool.node import Greeting
 from hyper_proxy.conn_pool.pools import Pools
-from hyper_proxy.conn_pool.replies import ReplyParser
-from hyper_proxy.conn_pool.routes.speech import Speech
+from hyper_proxy.conn_pool.tongue import Tongue
 from hyper_proxy.conn_pool.topology.discovered import Discovered
 from hyper_proxy.storage.redis_topology_cluster import Cluster
 from hyper_proxy.storage.redis_topology_sentinel import Sentinels
@@ -14,11 +12,9 @@ from hyper_proxy.storage.redis_topology_sentinel import Sentinels
 TOPOLOGIES: dict[str, type[Discovered]] = {"cluster": Cluster, "sentinel": Sentinels}
 
 
-def servers_of(
-    instance: str, level: Level, parser: type[ReplyParser], greeting: Greeting, kept: Pools | None, speech: Speech
-) -> Pools:
+def servers_of(instance: str, level: Level, tongue: Tongue, kept: Pools | None) -> Pools:
     """kept: those of the configuration before; what has not changed goes on."""
     kind = TOPOLOGIES.get(level.topology)
     if kind is None:
-        return Pools(instance, level, parser, greeting, kept, speech)
-    return kind(instance, level, parser, greeting, kept if isinstance(kept, kind) else None, speech)
+        return Pools(instance, level, tongue, kept)
+    return kind(instance, level, tongue, kept if isinstance(kept, kind) else None)

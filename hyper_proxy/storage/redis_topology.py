@@ -15,9 +15,7 @@ from hyper_proxy.conn_pool.topology.discovered import Discovered
 from hyper_proxy.conn_pool.topology.member import Member
 from hyper_proxy.storage.redis import RedisStorage
 from hyper_proxy.storage.redis_servers import servers_of
-from hyper_proxy.storage.redis_speech import RedisSpeech
 from hyper_proxy.storage.redis_topology_cluster import Cluster
-from hyper_proxy.storage.resp import RespParser
 
 SHARD_CHANNELS = frozenset({b"spublish", b"ssubscribe", b"sunsubscribe"})
 
@@ -26,7 +24,7 @@ class TopologyStorage(RedisStorage):
     """The servers of one level, which change."""
 
     def pools(self, instance: str, level: Level, kept: Pools | None) -> Pools:
-        return servers_of(instance, level, RespParser, self.greeting(0, 2), kept, RedisSpeech())
+        return servers_of(instance, level, self.tongue, kept)
 
     def lanes(self, db: int, resp: int, client: int) -> list[Lane]:
         return cast(Discovered, self.nodes).lanes(self.greeting(db, resp), client % self.level.connections)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from hyper_proxy.config.model import Level
 from hyper_proxy.conn_pool.target import Target
+from hyper_proxy.conn_pool.tongue import Tongue
 from hyper_proxy.storage.keyvalue import KeyValue
 from hyper_proxy.storage.redis import RedisGreeting
 from hyper_proxy.storage.redis_servers import servers_of
@@ -27,7 +28,7 @@ class TopologyValues(Sharded):
         self.level = level
         self.greeting = RedisGreeting.of(level, 0, 2)
         kept = previous.nodes if previous else None
-        self.nodes = servers_of(instance, level, RespParser, self.greeting, kept, RedisSpeech())
+        self.nodes = servers_of(instance, level, Tongue(RespParser, self.greeting, RedisSpeech()), kept)
         super().__init__(_Shards(self.nodes.targets, self.greeting, level.connections))
 
     def count(self) -> int:

@@ -17,6 +17,7 @@ from hyper_proxy.conn_pool.pools import Pools
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.conn_pool.rooms.rooms import as_cache
 from hyper_proxy.conn_pool.target import Target
+from hyper_proxy.conn_pool.tongue import Tongue
 from hyper_proxy.conn_pool.topology.discovered import Discovered
 from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ
 from hyper_proxy.stats.tier import TierStats
@@ -83,7 +84,7 @@ class Tier:
         same = previous is not None and previous.level.storage == level.storage
         kept = previous.nodes if previous and same else None
         own = as_cache(level) if cache.keeps and not level.read_only else level
-        self.nodes: Pools = servers_of(instance, own, cache.parser, cache.greeting, kept, cache.speech)
+        self.nodes: Pools = servers_of(instance, own, Tongue(cache.parser, cache.greeting, cache.speech), kept)
         self.placement = placement
         self.keeps = cache.keeps and not level.read_only  # else it is filled by others
         self.is_written = self.keeps and level.write != "around"

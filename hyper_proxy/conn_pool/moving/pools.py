@@ -13,12 +13,11 @@ from hyper_proxy.config.model import Level, Route
 from hyper_proxy.conn_pool.moving.mover import Mover
 from hyper_proxy.conn_pool.moving.schedule import OLD, Schedule, homes_at
 from hyper_proxy.conn_pool.moving.way import MoveTarget, Way
-from hyper_proxy.conn_pool.node import Greeting, Node
+from hyper_proxy.conn_pool.node import Node
 from hyper_proxy.conn_pool.pools import Pools
-from hyper_proxy.conn_pool.replies import ReplyParser
 from hyper_proxy.conn_pool.routes.route import Setting
-from hyper_proxy.conn_pool.routes.speech import Speech
 from hyper_proxy.conn_pool.target import Target
+from hyper_proxy.conn_pool.tongue import Tongue
 
 LOOK_S = 10.0  # the clock may be set meanwhile
 EMPTYING = frozenset({b"flushall", b"flushdb", b"swapdb"})
@@ -39,16 +38,7 @@ class MovingPools(Pools):
     Raises HyperProxyError when the move would begin before the whole fleet knows of it.
     """
 
-    def __init__(
-        self,
-        instance: str,
-        level: Level,
-        parser: type[ReplyParser],
-        greeting: Greeting,
-        previous: Pools | None,
-        speech: Speech,
-        mover: Mover,
-    ) -> None:
+    def __init__(self, instance: str, level: Level, tongue: Tongue, previous: Pools | None, mover: Mover) -> None:
         schedule = Schedule.of(level)
         assert schedule is not None
         if previous is not None:
@@ -58,7 +48,7 @@ class MovingPools(Pools):
         self.elders: Iterable[Elder] = ()  # storages of configurations before this one
         self.ways: list[Way] = []
         self.sides: list[list[Node]] = [[], []]
-        super().__init__(instance, level, parser, greeting, previous, speech)
+        super().__init__(instance, level, tongue, previous)
         self.homes = [*self.sides[0], *self.sides[1]]
         self.timer: Any = None
         self.stage = schedule.ahead()

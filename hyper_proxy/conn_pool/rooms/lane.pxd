@@ -9,6 +9,7 @@ cdef class RoomLane(Lane):
     cdef readonly object pair
     cdef readonly object is_error
     cdef object words
+    cdef Lane serving(self)
 
 
 cdef class RoomLeg(Leg):

@@ -38,17 +38,21 @@ class RoomLane(Lane):
         self.leaving = False
         self.flights = Flights(self.node.latency)
 
+    @cython.cfunc
+    def serving(self) -> Lane:
+        """That of the node that serves."""
+        side: cython.Py_ssize_t = self.words[ACTIVE] - 1
+        lane: Lane = self.lanes[side]
+        self.node = lane.node
+        return lane
+
     @cython.ccall
     def is_full(self, klass: cython.Py_ssize_t) -> cython.bint:
         """Has the node that serves too much to take?"""
-        side: cython.Py_ssize_t = self.words[ACTIVE] - 1
-        lane: Lane = self.lanes[side]
-        return lane.is_full(klass)
+        return self.serving().is_full(klass)
 
     def wait_for_room(self, klass: int) -> BackendError | None:
-        side: cython.Py_ssize_t = self.words[ACTIVE] - 1
-        lane: Lane = self.lanes[side]
-        return lane.wait_for_room(klass)
+        return self.serving().wait_for_room(klass)
 
     def distrust(self, detail: str) -> BackendError:
         """Nobody knows any more which node has given the answer that did not fit: none is trusted."""
@@ -60,9 +64,7 @@ class RoomLane(Lane):
         self, raw: bytes | bytearray, klass: cython.Py_ssize_t, gather: Gather | None, position: cython.Py_ssize_t
     ) -> None:
         side: cython.Py_ssize_t = self.words[ACTIVE] - 1
-        lane: Lane = self.lanes[side]
-        self.node = lane.node
-        lane.submit(raw, klass, RoomLeg(raw, klass, gather, position, self), side)
+        self.serving().submit(raw, klass, RoomLeg(raw, klass, gather, position, self), side)
 
 
 @cython.cclass
@@ -116,12 +118,10 @@ class MarkLane(RoomLane):
     def submit(
         self, raw: bytes | bytearray, klass: cython.Py_ssize_t, gather: Gather | None, position: cython.Py_ssize_t
     ) -> None:
-        side: cython.Py_ssize_t = self.words[ACTIVE] - 1
-        lane: Lane = self.lanes[side]
-        self.node = lane.node
         if klass == READ:
-            lane.submit(raw, klass, RoomLeg(raw, klass, gather, position, self), side)
+            RoomLane.submit(self, raw, klass, gather, position)
             return
+        self.serving()
         leg: MarkLeg = MarkLeg(raw, klass, gather, position, self)
         leg.send()
 

@@ -18,9 +18,9 @@ from hyper_proxy.conn_pool.lane import Lane
 from hyper_proxy.conn_pool.node import Greeting
 from hyper_proxy.conn_pool.nodes import identity
 from hyper_proxy.conn_pool.pools import Pools
-from hyper_proxy.conn_pool.replies import ReplyError, ReplyParser
-from hyper_proxy.conn_pool.routes.speech import Speech
+from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.conn_pool.target import Target
+from hyper_proxy.conn_pool.tongue import Tongue
 from hyper_proxy.conn_pool.topology.follow import FollowLeg
 from hyper_proxy.conn_pool.topology.group import Group
 from hyper_proxy.conn_pool.topology.member import Member, Nobody
@@ -41,15 +41,12 @@ class Discovered(Pools):
 
     every_s = 10.0  # looks beside those when something is doubted
 
-    def __init__(
-        self, instance: str, level: Level, parser: type[ReplyParser], greeting: Greeting, previous: Discovered | None,
-        speech: Speech,
-    ) -> None:  # fmt: skip
+    def __init__(self, instance: str, level: Level, tongue: Tongue, previous: Discovered | None) -> None:
         self.instance = instance
         self.level = level
-        self.parser = parser
-        self.greeting = greeting
-        self.speech = speech
+        self.parser = tongue.parser
+        self.greeting = tongue.greeting
+        self.speech = tongue.speech
         self.by_name = {}
         self.rooms = {}
         self.known = False
@@ -59,7 +56,7 @@ class Discovered(Pools):
         self.heir: Discovered | None = None
         self.tables: dict[tuple[Greeting, int], list[Lane]] = {}
         why = "there is no replica that may be read from"
-        self.nobody = Nobody(instance, level, "(replica)", parser, greeting, why)
+        self.nobody = Nobody(instance, level, "(replica)", self.parser, self.greeting, why)
         self.targets: list[Target] = []
         self.homes: list[Target] = []
         self.seeds = [self.member(server, self.seed_greeting) for server in level.servers]
