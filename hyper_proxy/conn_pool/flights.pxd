@@ -3,6 +3,8 @@ from hyper_proxy.stats.histogram cimport Histogram
 
 
 cdef class Flights:
+    cdef Py_ssize_t first_end
+    cdef double first_at
     cdef object open
     cdef Histogram latency
     cdef long long[4] by_class

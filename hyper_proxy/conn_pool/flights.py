@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """When the requests of a lane were sent, and so where a request's time went, for those who look (protocol/look.py).
 
-There is one entry for all that left in one send, whatever their number.
+There is one entry for all that left in one send, whatever their number. The oldest is kept apart: mostly it is the only
+one, since a lane sends when the answers to what it has sent are there.
 """
 
 from __future__ import annotations
@@ -39,38 +40,42 @@ class Flights:
         self.refusing = False
         if not cython.compiled:
             self.by_class = [0] * CLASSES
-        self.open: deque[tuple[int, float]] = deque()  # (requests sent by then, when)
+        # How many requests had been sent with the oldest entry (0: there is none), and when.
+        self.first_end = 0
+        self.first_at = 0.0
+        self.open: deque[tuple[int, float]] = deque()  # the same of those behind it
 
     @cython.ccall
     def depart(self, sent: cython.Py_ssize_t, at: cython.double) -> None:
         """`sent` requests have left so far, the last of them now."""
-        self.open.append((sent, at))
+        if self.first_end:
+            self.open.append((sent, at))
+        else:
+            self.first_end = sent
+            self.first_at = at
 
     @cython.ccall
     def arrive(self, answered: cython.Py_ssize_t, count: cython.Py_ssize_t, at: cython.double) -> None:
         """After `answered` answers, `count` more have come."""
         target: cython.Py_ssize_t = answered + count
-        while answered < target:
-            end: cython.Py_ssize_t
-            sent_at: cython.double
-            end, sent_at = self.open[0]
-            if end <= target:
-                self.open.popleft()
-            else:
-                end = target
-            self.latency.add(int((at - sent_at) * 1e6), end - answered)
+        while answered < target and self.first_end:
+            end: cython.Py_ssize_t = min(self.first_end, target)
+            self.latency.add(int((at - self.first_at) * 1e6), end - answered)
             answered = end
+            if end == self.first_end:
+                self.first_end = 0
+                if self.open:
+                    self.first_end, self.first_at = self.open.popleft()
 
     @cython.ccall
     def any(self) -> cython.bint:
         """Is an answer still to come?"""
-        return bool(self.open)
+        return self.first_end > 0
 
     @cython.ccall
     def oldest(self) -> cython.double:
         """When the oldest open request was sent; only when there is one."""
-        at: cython.double = self.open[0][1]
-        return at
+        return self.first_at
 
     def fail(self, entries: list, head: int, error: BackendError, sent: bool) -> None:
         """Tell those who wait in `entries` (gather, position, gather, position ...); sent: no answer comes any more."""
@@ -89,6 +94,7 @@ class Flights:
             self.answering_at = 0.0
             self.refusing = False
             if sent:
+                self.first_end = 0
                 self.open.clear()
 
     def counts(self) -> list[int]:
@@ -118,6 +124,8 @@ class Flights:
         at: cython.double
         if self.refusing:
             return self.answering_at
+        if self.first_end and self.first_at >= since:
+            return self.first_at
         for _, at in self.open:
             if at >= since:
                 return at

@@ -5,6 +5,7 @@ from hyper_proxy.conn_pool.flights cimport Flights
 from hyper_proxy.conn_pool.hold cimport Hold
 from hyper_proxy.conn_pool.patience cimport Patience
 from hyper_proxy.conn_pool.replies cimport ReplyParser
+from hyper_proxy.conn_pool.room cimport Room
 
 
 cdef class Lane:
@@ -39,7 +40,7 @@ cdef class Lane:
     cdef object writer
     cdef object timer
     cdef bint scheduled
-    cdef object room
+    cdef Room room
     cdef object flush_callback
     cdef Hold hold
 
@@ -47,4 +48,5 @@ cdef class Lane:
     cpdef bint is_full(self, Py_ssize_t klass)
     cdef _depart(self, bytes data, Py_ssize_t count, double at)
     cdef _flush_all(self, double at)
+    cdef _send(self, bytes data, Py_ssize_t start)
     cdef deliver(self, list replies, double at)

@@ -22,7 +22,6 @@ from gevent import get_hub, spawn
 
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.conn_pool.replies import ReplyError
-from hyper_proxy.conn_pool.room import Room
 
 if not cython.compiled:
     from hyper_proxy.common.clock import now
@@ -31,6 +30,7 @@ if not cython.compiled:
     from hyper_proxy.conn_pool.flights import Flights
     from hyper_proxy.conn_pool.hold import Hold
     from hyper_proxy.conn_pool.patience import Patience
+    from hyper_proxy.conn_pool.room import Room
 
 if TYPE_CHECKING:
     from hyper_proxy.conn_pool.node import Greeting, Node
@@ -203,11 +203,10 @@ class Lane:
     @cython.cfunc
     def _flush_all(self, at: cython.double) -> None:
         pending: list = self.pending
-        data: bytes = bytes(pending[0]) if len(pending) == 1 else b"".join(pending)
         self.pending = []
         self.waiting.extend(self.queue)
         self.queue = []
-        self._depart(data, len(pending), at)
+        self._depart(b"".join(pending), len(pending), at)
 
     def _send_first(self) -> None:
         self.waiting.extend(self.queue[:2])
@@ -222,6 +221,7 @@ class Lane:
             self._start_timer(self.patience.read_s)
         self._send(data, 0)
 
+    @cython.cfunc
     def _send(self, data: bytes, start: cython.Py_ssize_t) -> None:
         try:
             count: cython.Py_ssize_t = send(self.fd, data, start)
@@ -242,7 +242,7 @@ class Lane:
             self.unsent = None
             self.writer.stop()
             self._flush()
-        if self.room and self.pending_bytes <= self.max_pending_bytes:
+        if self.room.waiting and self.pending_bytes <= self.max_pending_bytes:
             self.room.open()
 
     def _on_writable(self) -> None:

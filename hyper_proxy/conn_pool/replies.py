@@ -55,7 +55,7 @@ class ReplyParser:
             if start == 0 and end == n:
                 out.append(data)
             else:
-                out.append(data[start:end])
+                out.append(p[start:end])
             start = end
         return out
 

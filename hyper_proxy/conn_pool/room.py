@@ -1,15 +1,18 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Who waits until a lane has room for more requests: back-pressure on its clients, greenlet by greenlet."""
 
 from __future__ import annotations
 
+import cython
 from gevent.event import Event
 
 
+@cython.cclass
 class Room:
     """One lane's. Empty, it is false: opening it then costs nothing."""
 
     def __init__(self) -> None:
-        self.waiting: list[Event] = []
+        self.waiting: list = []  # of events
 
     def __bool__(self) -> bool:
         return bool(self.waiting)

@@ -14,8 +14,9 @@ import cython
 
 from hyper_proxy.common.errors import ClientError
 from hyper_proxy.protocol.memcache import asked, embedded, local, lushan, meta, wording
+from hyper_proxy.protocol.memcache.commands import UNKNOWN
 from hyper_proxy.protocol.memcache.dropped import Dropped
-from hyper_proxy.protocol.memcache.fanout import MultiGet, item_end
+from hyper_proxy.protocol.memcache.fanout import MultiGet
 from hyper_proxy.protocol.memcache.framing import Framer, split_words
 from hyper_proxy.storage.keyvalue import KeyValue
 from hyper_proxy.storage.memcache_replies import ERRORS
@@ -23,7 +24,7 @@ from hyper_proxy.storage.memcache_replies import ERRORS
 if not cython.compiled:
     from hyper_proxy.conn_pool.lane import Lane
     from hyper_proxy.protocol.memcache.command import Command
-    from hyper_proxy.protocol.memcache.fanout import Part
+    from hyper_proxy.protocol.memcache.fanout import Part, item_end
     from hyper_proxy.protocol.observed import ODD, PLAIN, READ
     from hyper_proxy.protocol.session import Session
     from hyper_proxy.stats.access import Sight
@@ -40,14 +41,19 @@ FIELDS = 4  # of one entry of `asked`
 class MemcacheSession(Session):
     """A memcache client has no state but its place in the stream.
 
-    asked    for each forwarded request of the batch: its slot, its row, where its key begins in `buf`, and the key's
-             size (8 bits) with the shard
+    slot, command, key_start, place
+             of the first forwarded request of the batch: its slot (-1: there is none), its row, where its key begins in
+             `buf`, and the key's size (8 bits) with the shard
+    asked    the same of those behind it, in turn
     swallow  bytes of a refused value that are still to come
     treat    None when requests are forwarded, else the function that answers them: (session, buf, end) -> bool
     """
 
     def __init__(self, front: Any, client: Any) -> None:
         self.sequence = next(front.sequence)
+        self.slot = -1
+        self.command = UNKNOWN
+        self.key_start = self.place = 0
         self.asked: list = []
         self.buf = b""
         self.swallow = 0
@@ -150,17 +156,26 @@ class MemcacheSession(Session):
         """One key: the request goes to its shard."""
         framer: Framer = self.framer
         asked: list = self.asked
+        command: Command = framer.command
         shard: cython.Py_ssize_t = self.shard()
         lane: Lane = self.lanes[shard]
         raw: bytes = framer.request(buf, start, end)
         if framer.noreply:
             self.send_unheard(lane, raw)
             return
-        asked.append(len(self.batch.slots))
-        asked.append(framer.command.quiet if framer.quiet else framer.command)
-        asked.append(framer.key_start)
-        asked.append(shard << 8 | (framer.key_end - framer.key_start))
-        self.batch.send(lane, raw, framer.command.klass)
+        row: object = command.quiet if framer.quiet else command
+        place: cython.Py_ssize_t = shard << 8 | (framer.key_end - framer.key_start)
+        if self.slot < 0:
+            self.slot = len(self.batch.slots)
+            self.command = cython.cast(Command, row)
+            self.key_start = framer.key_start
+            self.place = place
+        else:
+            asked.append(len(self.batch.slots))
+            asked.append(row)
+            asked.append(framer.key_start)
+            asked.append(place)
+        self.batch.send(lane, raw, command.klass)
 
     @cython.cfunc
     def split(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
@@ -204,32 +219,35 @@ class MemcacheSession(Session):
     @cython.cfunc
     def check_answers(self) -> None:
         """Hold the answers against what was asked."""
-        if self.asked:
-            self.verify()
+        if self.slot >= 0:
+            self.hold_against(self.slot, self.command, self.key_start, self.place)
+            self.slot = -1
+            if self.asked:
+                self.verify()
         self.buf = b""
 
     @cython.cfunc
     def verify(self) -> cython.void:
+        asked, self.asked = self.asked, []
+        i: cython.Py_ssize_t = 0
+        while i < len(asked):
+            self.hold_against(asked[i], asked[i + 1], asked[i + 2], asked[i + 3])
+            i += FIELDS
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def hold_against(
+        self, slot: cython.Py_ssize_t, command: Command, key_start: cython.Py_ssize_t, place: cython.Py_ssize_t
+    ) -> cython.bint:
+        """Replace the answer in this slot if it does not fit, or is not passed on."""
         slots: list = self.batch.slots
-        asked: list = self.asked
-        i: cython.Py_ssize_t
-        position: cython.Py_ssize_t
-        start: cython.Py_ssize_t
-        packed: cython.Py_ssize_t
-        command: Command
-        for i in range(0, len(asked), FIELDS):
-            position = asked[i]
-            reply: object = slots[position]
-            if not isinstance(reply, bytes):
-                continue
-            command = cython.cast(Command, asked[i + 1])
-            start = asked[i + 2]
-            packed = asked[i + 3]
-            if not self.fits(command, reply, start, packed & 255):
-                slots[position] = self.misfit(packed >> 8)
+        reply: object = slots[slot]
+        if isinstance(reply, bytes):
+            if not self.fits(command, reply, key_start, place & 255):
+                slots[slot] = self.misfit(place >> 8)
             elif command.hides and reply.startswith(command.hides):
-                slots[position] = b""
-        self.asked = []
+                slots[slot] = b""
+        return True
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)

@@ -14,3 +14,5 @@ cdef class Command:
     cdef readonly bint dangerous
     cdef readonly str why
     cdef readonly dict subcommands
+
+    cpdef bint accepts(self, Py_ssize_t argc) noexcept

@@ -82,6 +82,8 @@ class Command:
         self.why = why
         self.subcommands = subcommands
 
+    @cython.ccall
+    @cython.exceptval(check=False)
     def accepts(self, argc: cython.Py_ssize_t) -> cython.bint:
         """Is this number of words, the command's own included, right for it?"""
         return argc == self.arity if self.arity >= 0 else argc >= -self.arity

@@ -1,0 +1,2 @@
+cdef class Room:
+    cdef readonly list waiting
