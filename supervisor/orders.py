@@ -183,6 +183,8 @@ class Orders:
         everyone = [
             server for level in instance.levels for server in (*level.all_servers, *level.all_peers, *level.writers)
         ]
+        eras = [era for level in instance.levels for _, era in level.years]
+        everyone += [server for era in eras for server in (*era.servers, *era.writers)]
         servers = [server for server in everyone if not server.file]
         if not servers:
             raise Refused(f"instance '{name}' keeps its data in a file, which can't be taken out of service")

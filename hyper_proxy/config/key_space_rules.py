@@ -24,7 +24,7 @@ def key_space_faults(config: Config, instance: Instance) -> Iterator[Fault]:
 
 def _of_copies(config: Config, instance: Instance) -> Iterator[str]:
     last = instance.levels[-1]
-    if last.writers:
+    if last.writers or any(era.writers for _, era in last.years):
         yield "a read may come from a server that has not received the last write yet, and would be kept: no `writers`"
     own = {server.address for server in last.servers if server.address}
     for other in config.instances:

@@ -80,6 +80,16 @@ def bound_address(sock: socket.socket) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Era:
+    """Years, both included, whose rows are at other servers than those of the level."""
+
+    first: int
+    last: int
+    servers: tuple[Server, ...]
+    writers: tuple[Server, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Timeout:
     """Deadlines towards one server, in milliseconds, each counted apart.
 
@@ -206,6 +216,7 @@ class Level:
     `writers` are the servers that take the writes of `servers`, by position; empty where those take both.
     `max_lag_s`: how far one of `servers` may be behind its writer and be read from; 0: nobody asks. `heartbeat`: the
     table that says how far it is; None: the server itself is asked.
+    `years`: by the years as they are written, the servers of rows whose keys have such a date.
     `where` are the columns of `table` that have the same value in every row of this key space.
     `route` says which of `pools` and of `servers`, the pool "main", a request goes to; None: to `servers`.
     `topology`: are `servers` those that have the keys, or members of a "cluster" or "sentinel"s that tell of them? Then
@@ -235,6 +246,7 @@ class Level:
     writers: tuple[Server, ...] = ()
     max_lag_s: float = 0
     heartbeat: Heartbeat | None = None
+    years: tuple[tuple[str, Era], ...] = ()
     database: str = ""
     table: Table | None = None
     where: tuple[tuple[str, str | int], ...] = ()
@@ -273,6 +285,7 @@ class Level:
     def usual_connections(self) -> int:
         """How many a worker may have open to all servers of the level, those of single clients left aside."""
         servers = len(self.all_servers) + len(self.all_peers) + len(self.writers)
+        servers += sum(len(era.servers) + len(era.writers) for _, era in self.years)
         servers += FOUND_OUT if self.is_found_out else 0
         return servers * (self.max_connections if self.table else self.connections)
 

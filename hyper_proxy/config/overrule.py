@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hyper_proxy.config.model import Instance, Server
+from hyper_proxy.config.model import Era, Instance, Server
 
 
 def overruled(instance: Instance, nodes: Mapping[str, str], room: str = "") -> Instance:
@@ -22,6 +22,7 @@ def overruled(instance: Instance, nodes: Mapping[str, str], room: str = "") -> I
             peers=_overruled(level.peers, nodes),
             rooms=replace(level.rooms, pinned=room),
             writers=_overruled(level.writers, nodes),
+            years=tuple((years, _era(era, nodes)) for years, era in level.years),
             pools=tuple(
                 replace(pool, servers=_overruled(pool.servers, nodes), peers=_overruled(pool.peers, nodes))
                 for pool in level.pools
@@ -30,6 +31,10 @@ def overruled(instance: Instance, nodes: Mapping[str, str], room: str = "") -> I
         for level in instance.levels
     )
     return replace(instance, levels=levels)
+
+
+def _era(era: Era, nodes: Mapping[str, str]) -> Era:
+    return replace(era, servers=_overruled(era.servers, nodes), writers=_overruled(era.writers, nodes))
 
 
 def _overruled(servers: tuple[Server, ...], nodes: Mapping[str, str]) -> tuple[Server, ...]:

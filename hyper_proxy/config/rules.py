@@ -19,7 +19,7 @@ from hyper_proxy.config.policy_rules import policy_faults
 from hyper_proxy.config.room_rules import room_faults
 from hyper_proxy.config.route_rules import route_faults, unused_pools
 from hyper_proxy.config.settings import CACHES, KNOWING, LOCAL, NETWORK, PLACED, STORAGES
-from hyper_proxy.config.table_split import split_faults
+from hyper_proxy.config.table_split import split_faults, years_faults
 from hyper_proxy.config.topology_rules import topology_faults
 
 
@@ -57,6 +57,9 @@ def _servers(level: Level, path: Path) -> Iterator[tuple[Path, Server]]:
     """The usable servers of both rooms, writers, and servers of other pools."""
     pools = [((*path, "pool", i, "servers"), pool.servers, pool.peers) for i, pool in enumerate(level.pools)]
     own = (*path, "servers"), level.servers, level.peers
+    for years, era in level.years:
+        at = (*path, "years", years)
+        pools += [((*at, "servers"), era.servers, ()), ((*at, "writers"), era.writers, ())]
     for place, servers, peers in own, ((*path, "writers"), level.writers, ()), *pools:
         for index, server in enumerate((*servers, BLANK_SERVER, *peers)):  # in the file '----' is in the middle
             if server != BLANK_SERVER:
@@ -120,6 +123,7 @@ def aliases_are_unique(config: Config, say: Say) -> None:
             first, other = named.setdefault(server.name, (at, server))
             # One that reads and writes stands in both lists, under its one name.
             both = first[4] != at[4] and other.address == server.address
+            both = both or ("years" in at and other.address == server.address)
             if server.name and first != at and not both and "pool" not in at:
                 say(at, f"the alias '{server.name}' is already that of {show_path(first)}")
 
@@ -158,7 +162,7 @@ def levels_fit(config: Config, say: Say) -> None:
             if at[-2] == "servers" and not ("pool" in at and shares_server(level, server.label, server.address))
         ]
         for at, first, label in _repeats(labels):
-            if at[:-1] != first[:-1]:
+            if at[:-1] != first[:-1] and not ("years" in at and at[:4] == first[:4]):
                 say(at, f"'{label}' is also {show_path(first)}: give one of them an alias, statistics go by it")
 
 
@@ -272,12 +276,15 @@ def tables_can_be_told_apart(config: Config, say: Say) -> None:
     for path, level in _levels(config):
         for fault in split_faults(level) if level.servers else ():
             say((*path, "table"), fault)
+        for years, fault in years_faults(level) if level.servers else ():
+            say((*path, "years", years), fault)
 
 
 def lag_is_behind_writers(config: Config, say: Say) -> None:
     """HP223"""
     for path, level in _levels(config):
-        if level.max_lag_s and not level.writers and level.reads == "master":
+        writers = level.writers or any(era.writers for _, era in level.years)
+        if level.max_lag_s and not writers and level.reads == "master":
             what = "reads go to masters" if level.storage == "redis" else "there are no writers"
             say((*path, "max_lag_s"), f"{what}, so nothing that is read from is behind another server")
         elif level.heartbeat and not level.max_lag_s:

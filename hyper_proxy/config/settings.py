@@ -36,6 +36,7 @@ from hyper_proxy.config.model import GIB, KIB, MIB
 from hyper_proxy.config.plugin_files import PluginList
 from hyper_proxy.config.routes import RouteRule
 from hyper_proxy.config.table_rule import HeartbeatRule, TableRule, WhereRule
+from hyper_proxy.config.years_rule import YearsRule
 
 HOUR_MS = 3_600_000
 DAY_S = 86_400
@@ -334,6 +335,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("level", "heartbeat", HeartbeatRule(), {},
             "the table in which the time is written at the writers, and that says how far a server is behind; without "
             "it the servers are asked (SHOW REPLICA STATUS)", only=SQL),
+    Setting("level", "years", YearsRule(), {},
+            "other servers for the rows of some years, where tables are chosen by the date in keys", only=SQL),
     Setting("level", "database", _DATABASE, "",
             "the database of the connections; a table may be named with its own", only=SQL),
     Setting("level", "table", TableRule(), None,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
 from hyper_proxy.common.errors import ClientError
@@ -49,11 +49,32 @@ def placed(level: Level) -> tuple[Server, ...]:
     return tuple(Server(name=str(slot)) for slot in range(slot_count(level.table, len(level.servers))))
 
 
-def server_at(level: Level, slot: int) -> int:
-    """The index of the server that has a slot."""
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Servers that have all slots of some time; each has as many. writers: by position, `servers` if there are none."""
+
+    servers: tuple[Server, ...]
+    writers: tuple[Server, ...]
+
+
+def homes_of(level: Level) -> list[Home]:
+    """That of all years of which nothing is said, then those of `years`."""
+    eras = [Home(era.servers, era.writers or era.servers) for _, era in level.years]
+    return [Home(level.servers, level.writers or level.servers), *eras]
+
+
+def home_at(level: Level, day: date | None) -> int:
+    """The index of the home of a day's rows; None: where there are no dates."""
+    eras = enumerate(level.years, 1) if day is not None else ()
+    return next((at for at, (_, era) in eras if day is not None and era.first <= day.year <= era.last), 0)
+
+
+def server_at(level: Level, slot: int, home: Home | None = None) -> int:
+    """The index of the server that has a slot, among those of a home, or of the level."""
     if level.table is None or not is_split(level.table):
         return slot
-    return slot * len(level.servers) // slot_count(level.table, len(level.servers))
+    servers = len(home.servers) if home else len(level.servers)
+    return slot * servers // slot_count(level.table, len(level.servers))
 
 
 def table_at(table: Table, slot: int, day: date | None = None) -> Table:
@@ -71,6 +92,11 @@ def table_of(level: Level, slot: int, key: bytes) -> Table | None:
     if table is None or not (is_split(table) or table.date):
         return None
     return table_at(table, slot, day_of(table, key) if table.date else None)
+
+
+def day_of_key(level: Level, key: bytes) -> date | None:
+    """The first day of a key's table; None where keys have no dates. Raises ClientError for a key that should."""
+    return day_of(level.table, key) if level.table is not None and level.table.date else None
 
 
 def _fill(pattern: str, numbers: Mapping[str, int]) -> str:
@@ -151,6 +177,35 @@ def split_faults(level: Level) -> Iterator[str]:
             yield f"the name must tell tables apart, by {{db}}, {{table}} or {{slot}}: {at.label} would be two of them"
             return
     yield from _date_faults(table)
+
+
+def years_faults(level: Level) -> Iterator[tuple[str, str]]:
+    """What contradicts itself in the servers of years: which of them, and why."""
+    table = level.table
+    said: dict[int, str] = {}
+    for years, era in level.years:
+        if table is not None and table.name and table.date is None:
+            yield years, "rows have years where tables are chosen by the date in the key: table has no date"
+            return
+        for year in range(era.first, era.last + 1):
+            if year in said:
+                yield years, f"{year} is also one of {said[year]}"
+                break
+            said[year] = years
+        if table is None or not era.servers:
+            continue
+        count, usual = len(era.servers), len(level.servers)
+        if (table.databases % count) if table.databases else count != usual:
+            needed = f"databases ({table.databases}) must be a multiple of them" if table.databases else f"not {usual}"
+            yield years, f"there are {count} servers, {needed}: each has as many of the databases"
+            continue
+        home = Home(era.servers, era.servers)
+        named: dict[tuple[str, str], int] = {}
+        for slot in range(slot_count(table, usual)):
+            at = table_at(table, slot, LONGEST_DAY).label
+            if named.setdefault((era.servers[server_at(level, slot, home)].address, at.lower()), slot) != slot:
+                yield years, f"the name must tell tables apart: {at} would be two of them at one server"
+                break
 
 
 def _date_faults(table: Table) -> Iterator[str]:

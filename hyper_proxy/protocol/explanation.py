@@ -14,7 +14,7 @@ from hyper_proxy.common.errors import ClientError, HyperProxyError
 from hyper_proxy.config.model import Instance, Level, Server
 from hyper_proxy.config.routes import home_pools, spots
 from hyper_proxy.config.settings import PLACED
-from hyper_proxy.config.table_split import table_of
+from hyper_proxy.config.table_split import day_of_key, home_at, homes_of, server_at, table_of
 from hyper_proxy.hashing import DISTRIBUTIONS, Placement
 from hyper_proxy.hashing.distributions.modula import Random
 from hyper_proxy.hashing.routes.build import build_level
@@ -177,7 +177,17 @@ class Ground:
             hashed, value = facts["hashed"], facts["hash"]
         route = "" if shard is None else self.spots[shard].route or self._table(shard, key)
         how = (route, self.distribution, hashed, self.hash, value)
-        return Place(self.number, self.level.storage, shard, self.server(shard), *how, db, sent)
+        return Place(self.number, self.level.storage, shard, self._server_of(shard, key), *how, db, sent)
+
+    def _server_of(self, shard: int | None, key: bytes) -> Server | None:
+        """That of a key, where its date may lead to other servers."""
+        if shard is None or not self.level.years:
+            return self.server(shard)
+        try:
+            home = homes_of(self.level)[home_at(self.level, day_of_key(self.level, key))]
+        except ClientError:
+            return None
+        return home.servers[server_at(self.level, shard, home)]
 
     def _table(self, shard: int, key: bytes) -> str:
         """Which of many tables has the key."""

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
+from datetime import date
+from itertools import product
 
 from hyper_proxy.common import parallel
 from hyper_proxy.common.errors import ClientError
 from hyper_proxy.config.model import Level, Server, Table
-from hyper_proxy.config.table_split import placed, server_at, table_at
+from hyper_proxy.config.table_split import Home, home_at, homes_of, placed, server_at, table_at
 from hyper_proxy.conn_pool.sql_node import SqlNode
 from hyper_proxy.storage.mysql_dated import DatedTables
 from hyper_proxy.storage.mysql_shard import MysqlShard
@@ -26,7 +28,7 @@ class SqlNodes:
         kept = previous.by_identity if previous else {}
         before = {node.label: node for node in previous} if previous else {}
         self.by_identity: dict[Hashable, SqlNode] = {}
-        for server in (*level.servers, *level.writers):
+        for server in [server for home in homes_of(level) for server in (*home.servers, *home.writers)]:
             key = _identity(level, server)
             if key not in self.by_identity:
                 node = kept.get(key) or SqlNode(instance, level, server, before.get(server.label))
@@ -71,24 +73,24 @@ class MysqlStorage(Sharded):
         self.keeps_versions = bool(table.version)
         self.fields = table.fields
         self.level = level
+        self.homes = homes_of(level)
         slots = range(len(placed(level)))
         self.dated = DatedTables(table, len(slots), self._make) if table.date else None
         fixed = [] if self.dated else [self._make(slot, table_at(table, slot)) for slot in slots]
         super().__init__(self.dated or fixed)
         beat = Beat(level.heartbeat) if level.heartbeat else None
-        for slot in slots if level.max_lag_s else ():
-            reader = self._node(slot, level.servers)
-            if reader is not self._writer(slot):
+        for home, slot in product(self.homes, slots) if level.max_lag_s else ():
+            reader = self._node(slot, home, home.servers)
+            if reader is not self._node(slot, home, home.writers):
                 reader.watch_lag(level.max_lag_s, beat)
 
-    def _make(self, slot: int, table: Table) -> MysqlShard:
-        return MysqlShard(self.level, table, self._node(slot, self.level.servers), self._writer(slot))
+    def _make(self, slot: int, table: Table, day: date | None = None) -> MysqlShard:
+        home = self.homes[home_at(self.level, day)]
+        reader, writer = (self._node(slot, home, servers) for servers in (home.servers, home.writers))
+        return MysqlShard(self.level, table, reader, writer)
 
-    def _writer(self, slot: int) -> SqlNode:
-        return self._node(slot, self.level.writers or self.level.servers)
-
-    def _node(self, slot: int, servers: Sequence[Server]) -> SqlNode:
-        return self.nodes.of(self.level, servers[server_at(self.level, slot)])
+    def _node(self, slot: int, home: Home, servers: Sequence[Server]) -> SqlNode:
+        return self.nodes.of(self.level, servers[server_at(self.level, slot, home)])
 
     # ---- where tables are chosen by date
 
@@ -101,7 +103,14 @@ class MysqlStorage(Sharded):
         if self.dated is None:
             return super()._all()
         dated = self.dated
-        found = parallel.each(lambda slot: list(dated.find(slot, self._writer(slot))), range(len(dated)))
+
+        def find(place: tuple[int, int]) -> list[int]:
+            at, slot = place
+            home = self.homes[at]
+            found = dated.find(slot, self._node(slot, home, home.writers))
+            return [number for number in found if home_at(self.level, dated.day(number)) == at]
+
+        found = parallel.each(find, list(product(range(len(self.homes)), range(len(dated)))))
         return {number: [] for numbers in found for number in numbers}
 
     def scan(self, cursor: int, limit: int) -> tuple[int, list[bytes]]:

@@ -18,7 +18,7 @@ from hyper_proxy.storage.mysql_shard import MysqlShard
 MAX_KNOWN = 4096  # a client that asks for every date there is must not fill the memory
 NAMES = "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME LIKE %s"
 
-Make = Callable[[int, Table], MysqlShard]  # slot, its table -> who serves it
+Make = Callable[[int, Table, date], MysqlShard]  # slot, its table, a day of that -> who serves it
 
 
 class DatedTables:
@@ -40,8 +40,13 @@ class DatedTables:
             if len(self.known) >= MAX_KNOWN:
                 self.known.clear()
             ordinal, slot = divmod(number, self.slots)
-            shard = self.known[number] = self.make(slot, table_at(self.table, slot, date.fromordinal(ordinal)))
+            day = date.fromordinal(ordinal)
+            shard = self.known[number] = self.make(slot, table_at(self.table, slot, day), day)
         return shard
+
+    def day(self, number: int) -> date:
+        """The first day of a shard's table."""
+        return date.fromordinal(number // self.slots)
 
     def number(self, key: bytes, slot: int) -> int:
         """The shard of a key of that slot. Raises ClientError."""

@@ -43,6 +43,34 @@ def test_good_ones(table: str) -> None:
     assert findings(text(table, TWO)) == []
 
 
+DATED = f'{{ name = "feed_{{db}}.p_{{yy}}", databases = 4, {BASE}, {DATE} }}'
+OLDER = '"2009-2012" = { servers = ["10.0.0.1:3306"] }'
+
+
+@pytest.mark.parametrize(("table", "years", "code", "says"), [
+    (DATED, f"{{ {OLDER}, 2013 = {{ servers = ['10.0.0.2:3306', '10.0.0.1:3306'] }} }}", "", ""),
+    (DATED, "{ 2013 = { servers = ['10.0.0.2:3306 o'], writers = ['10.0.0.3:3306 ow'] } }", "", ""),
+    (OLD, f"{{ {OLDER} }}", "HP222", "table has no date"),
+    (DATED, f"{{ {OLDER}, 2010 = {{ servers = ['10.0.0.2:3306'] }} }}", "HP222", "2010 is also one of 2009-2012"),
+    (DATED, f"{{ 2013 = {{ servers = {[f'10.0.0.{n}:3306' for n in range(3)]} }} }}", "HP222", "must be a multiple of"),
+    (DATED.replace("databases = 4, ", "").replace("feed_{db}.", ""),
+     "{ 2013 = { servers = ['10.0.0.2:3306', '10.0.0.3:3306'] } }", "HP222", "there are 2 servers, not 1"),
+    (DATED, '{ "2012-2009" = { servers = ["10.0.0.2:3306"] } }', "HP106", "is no year"),
+    (DATED, '{ "1999" = { servers = ["10.0.0.2:3306"] } }', "HP106", "is no year"),
+    (DATED, '{ "2013" = { servers = [] } }', "HP107", "servers missing"),
+    (DATED, '{ "2013" = { servers = ["10.0.0.2"] } }', "HP110", "has no port"),
+    (DATED, '{ "2013" = { servers = ["10.0.0.2:1"], writers = ["10.0.0.3:1", "10.0.0.4:1"] } }', "HP106", "2 writers"),
+    (DATED, '{ "2013" = { server = ["10.0.0.2:3306"] } }', "HP104", "unknown key"),
+    (DATED, '{ "2013" = { servers = ["10.0.0.2:3306 r"] } }', "HP203", "the alias 'r' is already"),
+    (DATED, '["2013"]', "HP105", "a table is wanted here"),
+])  # fmt: skip
+def test_years(table: str, years: str, code: str, says: str) -> None:
+    said = change(text(table), "where = { deleted = 0 }", f"where = {{ deleted = 0 }}\n  years = {years}")
+    found = findings(said)
+    assert ([one.code for one in found][:1] or [""]) == [code], found
+    assert not found or says in found[0].message
+
+
 @pytest.mark.parametrize(("said", "code", "says"), [
     ('{ name = "b", time = "t" }', "", ""),
     ('{ name = "a.b", time = "t", where = { server_id = 1, kind = "x" } }', "", ""),

@@ -7,6 +7,7 @@ import subprocess
 import zlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -186,6 +187,60 @@ def test_a_number_says_its_table(dated: Front, pair: list[MariaDb]) -> None:
     assert walked == [key.encode() for key in keys], "in the order of time, each once"
     assert client.delete(*keys) == 40
     assert client.dbsize() == 0
+
+
+@pytest.fixture
+def by_year(start_front: StartFront, own: Callable[[MariaDb], MariaDb]) -> Front:
+    """2023 and before are at a server with a writer, of which it is no replica: what is read shows who was asked. Later
+    years are at two others. All have all tables."""
+    servers = [own(MariaDb()) for _ in range(4)]
+    for server in servers:
+        for db, month in product(range(4), MONTHS):
+            make(server, f"app_{db}.kv_{month}", "id BIGINT UNSIGNED PRIMARY KEY, content BLOB")
+    old, old_writer = servers[2:]
+    years = (
+        f'years = {{ "2000-2023" = {{ servers = ["{old.address} old"], writers = ["{old_writer.address} oldw"] }} }}'
+    )
+    front = start_front(servers[:2], table=DATED, settings=f"{WEIBO}\n  {years}")
+    front.servers = servers
+    return front
+
+
+def test_years_are_at_servers_of_their_own(by_year: Front) -> None:
+    client = by_year.redis()
+    new_year = datetime(2023, 12, 31, 16, tzinfo=UTC)  # in Beijing
+    before = [weibo_id(new_year - timedelta(seconds=1), number) for number in range(20)]
+    after = [weibo_id(new_year, number) for number in range(20)]
+    client.mset({str(number): f"text of {number}" for number in (*before, *after)})
+    kept = [
+        {(db, month): {row[0] for row in rows(server, f"app_{db}.kv_{month}")} for db in range(4) for month in MONTHS}
+        for server in by_year.servers
+    ]
+    later: list[set[int]] = [{number for number in after if weibo_db(number) // 2 == side} for side in range(2)]
+    for held, expected in zip(kept, [*later, set(), set(before)], strict=True):
+        assert set().union(*held.values()) == expected
+    assert all(later), "both servers have some"
+    old, new = ([str(number) for number in numbers] for numbers in (before, after))
+    assert client.mget(old) == [None] * 20, "their reader has none"
+    for number in before:
+        by_year.servers[2].sql(f"INSERT INTO app_{weibo_db(number)}.kv_2312 VALUES (%s, 'as it reads')", (number,))
+    assert client.mget([*old, new[0]]) == [b"as it reads"] * 20 + [f"text of {after[0]}".encode()]
+    assert client.dbsize() == 40
+    walked = [int(key) for key in client.scan_iter(count=7)]
+    assert walked == [*before, *after], "in the order of time, each once"
+    assert client.delete(*old, *new) == 40
+    assert client.dbsize() == 20, "what only their reader has"
+
+    words = [*COMMAND, "explain", "-c", str(by_year.fleet.file), "--json", "user", "GET"]
+    for number, at in ((before[0], 2), (after[0], weibo_db(after[0]) // 2)):
+        said = json.loads(subprocess.run([*words, str(number)], capture_output=True, check=True, timeout=30).stdout)
+        assert said["keys"][0]["levels"][0]["node"] == by_year.servers[at].address
+    assert {"a", "b", "old", "oldw"} == set(by_year.fleet.stats()["instances"]["user"]["nodes"])
+    order = [*COMMAND, "ctl", "-c", str(by_year.fleet.file), "node", "drain", "user", "old"]
+    subprocess.run(order, check=True, capture_output=True, timeout=30)
+    with pytest.raises(redis.ResponseError, match=r"old .*: drained by an operator"):
+        client.get(old[0])
+    assert client.get(new[0]) is None
 
 
 def test_numbers_without_a_table_are_told(dated: Front) -> None:
