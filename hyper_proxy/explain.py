@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hyper_proxy.common.keyname import digest
+from hyper_proxy.config.kinds import LOCAL
 from hyper_proxy.config.model import Config, Server
 from hyper_proxy.config.notes import suggest
 from hyper_proxy.config.settings import LOCAL

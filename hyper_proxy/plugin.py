@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from hyper_proxy.common.errors import BackendError, ClientError, HyperProxyError
 from hyper_proxy.common.plugin_error import PluginError, guarded
-from hyper_proxy.config import settings
+from hyper_proxy.config import kinds
 from hyper_proxy.config.model import Level
 from hyper_proxy.hashing.names import Server, full_name, ring_name
 from hyper_proxy.hashing.plugged import Choose, HashFunction, distribution_row, hash_row
@@ -64,8 +64,8 @@ def protocol(name: str) -> Callable[[P], P]:
             raise _fault(what, f"refuse must return bytes, not {full!r}")
         row = ProtocolRow(partial(PluggedSession, one, owner), full, partial(explain, one, owner), {})
         REGISTRY.add("protocol", PROTOCOLS, name, row)
-        REGISTRY.append(settings.PROTOCOLS, name)
-        REGISTRY.add("protocol", settings.STORAGES, name, settings.STORAGES["http"])  # every storage of keys and values
+        REGISTRY.append(kinds.PROTOCOLS, name)
+        REGISTRY.add("protocol", kinds.STORAGES, name, kinds.STORAGES["http"])  # every storage of keys and values
         return made
 
     return register
@@ -81,10 +81,10 @@ def storage(name: str, *, files: bool = False) -> Callable[[K], K]:
         _complete(what, made, KeyValue)
         make: Make = Plugged(REGISTRY.owner, made)
         REGISTRY.add("storage", KEY_SPACES, name, make)
-        served = [settings.STORAGES[built_in] for built_in in settings.BUILT_IN]
-        for names in (settings.KINDS, settings.PLACED, settings.KNOWING, *served):
+        served = [kinds.STORAGES[built_in] for built_in in kinds.BUILT_IN]
+        for names in (kinds.KINDS, kinds.PLACED, kinds.KNOWING, *served):
             REGISTRY.append(names, name)
-        REGISTRY.append(settings.FILES if files else settings.LOGIN, name)
+        REGISTRY.append(kinds.FILES if files else kinds.LOGIN, name)
         return made
 
     return register

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from hyper_proxy.config.kinds import LOCAL
 from hyper_proxy.config.model import Instance, Level, Server
-from hyper_proxy.config.settings import LOCAL
 from hyper_proxy.front import Snapshot
 from hyper_proxy.hashing.lushan import db_rule
 from hyper_proxy.hashing.placement import Placement

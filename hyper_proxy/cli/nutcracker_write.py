@@ -14,7 +14,7 @@ import toml
 from hyper_proxy.cli.nutcracker_read import Pool, PoolServer
 from hyper_proxy.config.addresses import read_listen
 from hyper_proxy.config.model import MAIN
-from hyper_proxy.config.settings import HOUR_MS
+from hyper_proxy.config.setting import HOUR_MS
 
 MAX_CONNECTIONS = 64
 MAX_CLIENTS = 1_000_000

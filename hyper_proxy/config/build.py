@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from hyper_proxy.config.addresses import ROOMS, SECOND, read_file, read_server
+from hyper_proxy.config.kinds import FILES
 from hyper_proxy.config.model import (
     Backoff,
     Config,
@@ -25,7 +26,6 @@ from hyper_proxy.config.model import (
     WriteBack,
 )
 from hyper_proxy.config.notes import Notes, Path
-from hyper_proxy.config.settings import FILES
 
 Values = dict[str, Any]
 

@@ -13,10 +13,12 @@ from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import Any
 
 from hyper_proxy.config.addresses import ROOMS
-from hyper_proxy.config.checks import Size, Text, show_size
+from hyper_proxy.config.checks import REQUIRED, Size, Text, show_size
+from hyper_proxy.config.kinds import KINDS, LOGIN, PLACED
 from hyper_proxy.config.model import Config, Instance, Level, Listen, Plugin, Pool, Server
 from hyper_proxy.config.notes import Path, show_path
-from hyper_proxy.config.settings import KINDS, LOGIN, PLACED, REQUIRED, ByProtocol, Setting, keys_of
+from hyper_proxy.config.setting import ByProtocol, Setting
+from hyper_proxy.config.settings import keys_of
 
 MASKED = "***"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hyper_proxy.config.kinds import LOCAL
 from hyper_proxy.config.model import Config, Instance
-from hyper_proxy.config.settings import LOCAL
 
 Fault = tuple[int, str, str]  # the level, the key, and what is said of it
 
@@ -15,8 +15,9 @@ def key_space_faults(config: Config, instance: Instance) -> Iterator[Fault]:
     """Of an instance that has levels."""
     last = len(instance.levels) - 1
     if instance.levels[last].route is not None and not instance.forwards:
-        text = "routes lead requests of the servers' own protocol, and those of levels above another: not these"
-        yield last, "route", text
+        what = f"{instance.levels[last].storage} servers behind {instance.protocol} clients have"
+        what = "the last of several levels has" if last else what
+        yield last, "route", f"{what} no route, they are asked one by one; a level above another may have one"
     if instance.levels[0].storage == LOCAL:
         for text in _of_copies(config, instance):
             yield 0, "storage", text

@@ -6,10 +6,18 @@ They say what was written, in the units of their names; nothing here starts, res
 from __future__ import annotations
 
 import os
-import socket
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hyper_proxy.config.endpoints import OUT_OF_SERVICE as OUT_OF_SERVICE
+from hyper_proxy.config.endpoints import Listen as Listen
+from hyper_proxy.config.endpoints import Server as Server
+from hyper_proxy.config.endpoints import bound_address as bound_address
+from hyper_proxy.config.endpoints import format_address as format_address
+from hyper_proxy.config.lushan_model import LushanDb as LushanDb
+from hyper_proxy.config.lushan_model import LushanFixed as LushanFixed
+from hyper_proxy.config.lushan_model import LushanHashed as LushanHashed
+from hyper_proxy.config.lushan_model import LushanPrefixed as LushanPrefixed
 from hyper_proxy.config.rooms import USUAL_ROOMS
 from hyper_proxy.config.rooms import Rooms as Rooms
 from hyper_proxy.config.table_model import Heartbeat as Heartbeat
@@ -19,65 +27,6 @@ from hyper_proxy.config.table_model import Table as Table
 KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
-
-OUT_OF_SERVICE = {"drained": "drained by an operator", "maintenance": "taken into maintenance by an operator"}
-"""The states of a server that serves nobody, and what its clients are told. Who is being served by one that is drained
-may finish; maintenance cuts at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """One storage server. Exactly one of host (with port), path (a unix socket) and file (an embedded database) is set.
-
-    `name` is the alias that takes the address's place in a hash ring, "" if there is none. `out` is never written in a
-    file: a state of OUT_OF_SERVICE that an operator has ordered, "" while the server serves (overrule.py).
-    """
-
-    host: str = ""
-    port: int = 0
-    path: str = ""
-    weight: int = 1
-    name: str = ""
-    file: str = ""
-    out: str = ""
-
-    @property
-    def address(self) -> str:
-        """Where it is: "10.0.0.1:6379", "[::1]:6379", "unix:/run/a.sock" or "/var/lib/a.db"."""
-        return self.file or format_address(self.host, self.port, self.path)
-
-    @property
-    def label(self) -> str:
-        """What people call it: the alias, else the address."""
-        return self.name or self.address
-
-
-@dataclass(frozen=True, slots=True)
-class Listen:
-    """An address on which clients are accepted: host and port, or the path of a unix socket."""
-
-    host: str = ""
-    port: int = 0
-    path: str = ""
-
-    @property
-    def address(self) -> str:
-        """As written in the file: "0.0.0.0:6380" or "unix:/run/hyper_proxy/user.sock"."""
-        return format_address(self.host, self.port, self.path)
-
-
-def format_address(host: str, port: int, path: str) -> str:
-    """The one text form of an address; an IPv6 host gets its brackets."""
-    if path:
-        return f"unix:{path}"
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def bound_address(sock: socket.socket) -> str:
-    """The same of a socket: where it really listens, in numbers."""
-    name = sock.getsockname()
-    return format_address("", 0, name) if isinstance(name, str) else format_address(name[0], name[1], "")
-
 
 @dataclass(frozen=True, slots=True)
 class Era:
@@ -112,35 +61,8 @@ class Backoff:
 
 
 @dataclass(frozen=True, slots=True)
-class LushanFixed:
-    """Every key is in this database."""
-
-    db: int
-
-
-@dataclass(frozen=True, slots=True)
-class LushanHashed:
-    """The database is hash(key) modulo count; `hash` is a name of hyper_proxy.hashing.HASHES."""
-
-    hash: str
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class LushanPrefixed:
-    """The database is looked up by the text before the first separator; `default` None refuses all other keys."""
-
-    separator: str
-    dbs: tuple[tuple[str, int], ...]
-    default: int | None = None
-
-
-LushanDb = LushanFixed | LushanHashed | LushanPrefixed
-
-
-@dataclass(frozen=True, slots=True)
 class Limits:
-    """What one client may ask for. The defaults depend on the protocol and are in settings.py.
+    """What one client may ask for. The defaults depend on the protocol and are in instance_settings.py.
 
     max_request_bytes  one request that is not whole yet
     max_pipeline       requests of one client that are under way at once; further ones wait unread

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from hyper_proxy.config.kinds import CACHES
 from hyper_proxy.config.model import Config, Instance, Level
 from hyper_proxy.config.notes import Path
 
 POLICIES = ("on_miss", "on_error", "write", "read_only", "optional", "deadline_ms", "max_behind_bytes")
-CACHES = ("redis", "memcache", "lushan")
 UPDATING = ("through", "behind")
 """The ways of writing that put the new value into the level."""
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 
+from hyper_proxy.config.kinds import PIPELINED
 from hyper_proxy.config.model import Config, Instance, Level, Rooms
 from hyper_proxy.config.notes import Path
-
-PAIRED = ("redis", "memcache", "lushan")
-"""Storages whose servers may have peers in another room."""
 
 Fault = tuple[Path, str]
 
@@ -28,8 +26,8 @@ def room_faults(config: Config, written: Callable[[Path], bool]) -> Iterator[Fau
 
 def _of_rooms(instance: Instance, at: int, path: Path, said: list[str]) -> Iterator[Fault]:
     level = instance.levels[at]
-    if level.storage not in PAIRED:
-        yield (*path, "servers"), f"{level.storage} has no rooms; {', '.join(PAIRED)} have"
+    if level.storage not in PIPELINED:
+        yield (*path, "servers"), f"{level.storage} has no rooms; {', '.join(PIPELINED)} have"
     elif at < len(instance.levels) - 1:
         for key in ("writes", "on_return", "max_journal", "sync"):
             if key in said:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hyper_proxy.common.errors import ClientError, HyperProxyError
+from hyper_proxy.config.kinds import PLACED
 from hyper_proxy.config.model import Instance, Level, Server
 from hyper_proxy.config.routes import home_pools, spots
-from hyper_proxy.config.settings import PLACED
 from hyper_proxy.config.table_split import day_of_key, home_at, homes_of, server_at, table_of
 from hyper_proxy.hashing import DISTRIBUTIONS, Placement
 from hyper_proxy.hashing.distributions.modula import Random

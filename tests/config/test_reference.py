@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from hyper_proxy.config import model
-from hyper_proxy.config.checks import Place
+from hyper_proxy.config.checks import REQUIRED, Place
 from hyper_proxy.config.load import inspect, inspect_text
 from hyper_proxy.config.notes import Notes
 from hyper_proxy.config.reference import update
-from hyper_proxy.config.settings import REQUIRED, SECTIONS, SETTINGS, ByProtocol, Setting, keys_of
+from hyper_proxy.config.setting import ByProtocol, Setting
+from hyper_proxy.config.settings import SECTIONS, SETTINGS, keys_of
 from supervisor.change import COLD, RENEWING
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hyper_proxy.config import settings
+from hyper_proxy.config import kinds
 from hyper_proxy.config.load import load
 from hyper_proxy.hashing import DISTRIBUTIONS, HASHES
 from hyper_proxy.plugins import load_plugins
@@ -69,8 +69,8 @@ def test_a_fault_in_a_package_is_told_with_its_own_file_and_line(site: Path, tmp
     assert any("DIR/site/acme/words.py:2: ZeroDivisionError: division by zero" in line for line in lines)
 
 
-TABLES = (PROTOCOLS, KEY_SPACES, HASHES, DISTRIBUTIONS, settings.STORAGES)
-NAMES = (settings.PROTOCOLS, settings.KINDS, settings.KNOWING, settings.PLACED, settings.FILES, settings.LOGIN)
+TABLES = (PROTOCOLS, KEY_SPACES, HASHES, DISTRIBUTIONS, kinds.STORAGES)
+NAMES = (kinds.PROTOCOLS, kinds.KINDS, kinds.KNOWING, kinds.PLACED, kinds.FILES, kinds.LOGIN)
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_plug_ins_are_rows_of_the_tables_of_the_built_in_ones_and_leave_them_as_
     assert type(HASHES["digits"]) is type(HASHES["md5"])
     assert type(DISTRIBUTIONS["backwards"]) is type(DISTRIBUTIONS["ketama"])
     assert "folder" in KEY_SPACES
-    assert "folder" in settings.STORAGES["redis"]
+    assert "folder" in kinds.STORAGES["redis"]
     file.write_text(config([], instance("redis", 6380)))
     load(str(file))
     assert [list(table) for table in (*TABLES, *NAMES)] == before
