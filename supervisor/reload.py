@@ -13,23 +13,23 @@ configuration; at the commit it is told to prepare and commit in one go, and is 
 
 from __future__ import annotations
 
-import base64
-import pickle
 import socket
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from hyper_proxy.common import log
 from hyper_proxy.common.frames import Message
 from hyper_proxy.config.model import Config
 from supervisor import change, logs, verdict
+from supervisor.candidate import plan_of, verdict_at_once
 from supervisor.children import Children
 from supervisor.current import Current
 from supervisor.fleet import Fleet, Shed
 from supervisor.generations import Generations
-from supervisor.listeners import ListenError, Wanted, bind_admin, drop, fit, spread, wanted
+from supervisor.listeners import ListenError, drop, spread
 from supervisor.loop import Loop, Timer
+from supervisor.offers import send_prepare
 from supervisor.slots import Slot
 from supervisor.validate import Judgement, Validation
 from supervisor.verdict import Verdict
@@ -142,25 +142,18 @@ class Reloader:
         if judgement.config is not None:
             for warning in verdict.warnings_of(judgement.findings):
                 log.warning("config.warning", finding=warning)
-        if judgement.crash:
-            self._finish(verdict.refused(generation, judgement.crash, file=path))
-        elif judgement.unchanged:
-            self._finish(verdict.accepted(generation, "the file is unchanged"))
-        elif judgement.config is None:
-            self._finish(verdict.found(generation, judgement.findings))
-        elif judgement.cold:
-            text = "\n".join(f"{path}:{cold.line}: error: {cold.key}: {cold.message}" for cold in judgement.cold)
-            first = judgement.cold[0]
-            self._finish(verdict.refused(generation, text, file=path, line=first.line, key=first.key))
+        said = verdict_at_once(judgement, generation, path)
+        if said is not None:
+            self._finish(said)
         elif self._fleet.stopping:
             self._finish(verdict.refused(generation, STOPPING))
-        else:
+        elif judgement.config is not None:
             self._begin(judgement.config, judgement)
 
     def _begin(self, config: Config, judgement: Judgement) -> None:
         current = self._current
         try:
-            plan = self._plan(config, judgement)
+            plan = plan_of(current, config, judgement)
         except (ListenError, logs.LogError) as error:
             line = judgement.lines.get(error.key, 1)
             text = f"{config.path}:{line}: error: {error}"
@@ -174,22 +167,6 @@ class Reloader:
             self._generations.prepare(plan, self._renewed)
         else:
             self._prepare(self._transaction)
-
-    def _plan(self, config: Config, judgement: Judgement) -> Current:
-        """What will be in force, its listeners bound. Raises ListenError and LogError; nothing new is open then."""
-        current = self._current
-        logs.check(config.log)
-        slots = config.worker_count if judgement.renewing else current.slots
-        admin = current.admin if config.admin == current.config.admin else bind_admin(config.admin)
-        try:
-            listeners = fit(current.listeners, wanted(config), slots)
-        except ListenError:
-            if admin is not current.admin:
-                admin.close()
-            raise
-        return replace(
-            current, config=config, slots=slots, listeners=listeners, admin=admin, generation=current.generation + 1
-        )
 
     def _renewed(self, error: str) -> None:
         transaction = self._transaction
@@ -206,31 +183,10 @@ class Reloader:
         current = self._current
         for slot in self._fleet.members():
             transaction.waiting.add(slot)
-            self._send_prepare(slot, transaction)
+            send_prepare(self._fleet, slot, transaction.number, self._current.config, transaction.plan)
         log.info("reload.preparing", generation=transaction.plan.generation, workers=len(transaction.waiting))
         transaction.timer = self._loop.later(current.config.prepare_timeout_s, self._expired)
         self._advance()
-
-    def _send_prepare(self, slot: Slot, transaction: _Transaction) -> None:
-        """New listeners first, one descriptor each, then the configuration. A full pipe shows as a missing answer."""
-        plan = transaction.plan
-        old, new = wanted(self._current.config), wanted(plan.config)
-        offers, closed = _differences(old, new)
-        for wish in offers:
-            address = wish.listen.address
-            listener = plan.listeners[address]
-            offer = {"type": "listener", "id": transaction.number, "instance": wish.instance, "address": address}
-            self._fleet.send(slot, offer, (listener.of(slot.index).fileno(),))
-        self._fleet.send(
-            slot,
-            {
-                "type": "prepare",
-                "id": transaction.number,
-                "generation": plan.generation,
-                "config": base64.b64encode(pickle.dumps(plan.config)).decode(),
-                "close": [[wish.instance, wish.listen.address] for wish in closed],
-            },
-        )
 
     def _prepared(self, slot: Slot, message: Message) -> None:
         transaction = self._transaction
@@ -279,7 +235,7 @@ class Reloader:
         _cancel(transaction.timer)
         stragglers = [slot for slot in self._fleet.members() if slot not in transaction.agreed]
         for slot in stragglers:
-            self._send_prepare(slot, transaction)
+            send_prepare(self._fleet, slot, transaction.number, self._current.config, transaction.plan)
         transaction.committing = True
         for slot in self._fleet.members():
             transaction.waiting.add(slot)
@@ -354,17 +310,6 @@ class Reloader:
             self._again = False
             following, self._next_replies = self._next_replies, []
             self.request(lambda outcome: _tell(following, outcome))
-
-
-def _differences(old: dict[str, Wanted], new: dict[str, Wanted]) -> tuple[list[Wanted], list[Wanted]]:
-    """What a worker must start to serve and what it must close. An address that changes hands is in both."""
-    offers = [wish for address, wish in new.items() if not _same(old.get(address), wish)]
-    closed = [wish for address, wish in old.items() if not _same(new.get(address), wish)]
-    return offers, closed
-
-
-def _same(one: Wanted | None, other: Wanted) -> bool:
-    return one is not None and (one.instance, one.protocol) == (other.instance, other.protocol)
 
 
 def _tell(replies: Iterable[Reply], outcome: Verdict) -> None:
