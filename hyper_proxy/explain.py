@@ -8,7 +8,6 @@ from hyper_proxy.common.keyname import digest
 from hyper_proxy.config.kinds import LOCAL
 from hyper_proxy.config.model import Config, Server
 from hyper_proxy.config.notes import suggest
-from hyper_proxy.config.settings import LOCAL
 from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Key, Place, Sent
 from hyper_proxy.protocol.table import PROTOCOLS
 
@@ -58,8 +57,13 @@ def as_text(explanation: Explanation) -> str:
     if facts.allow:
         named = "as it is" if facts.allowed else "and is not"
         lines.append(f"must be allowed by the instance (allow = [\"{facts.allow}\"]), {named}")
-    lines += [f"key {_shown(key.key)} (digest {digest(key.key)}): {_described(key, place)}" for key in explanation.keys
-              for place in key.places]  # fmt: skip
+    for key in explanation.keys:
+        name = f"key {_shown(key.key)} (digest {digest(key.key)})"
+        several = len(key.places) > 1
+        lines += [
+            f"{name}{f', level {place.level} ({place.storage})' if several else ''}: {_described(key, place)}"
+            for place in key.places
+        ]
     lines.append(f"way: {outcome.way}")
     lines += [f"  -> {_where(sent.shard, sent.server)}{sent.route and ', '}{sent.route}: {_words(sent.words)}"
               for sent in outcome.sent]  # fmt: skip

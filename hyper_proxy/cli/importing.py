@@ -35,6 +35,7 @@ FORMATS: dict[str, Format] = {"nutcracker": Format(nutcracker, "twemproxy's YAML
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """FORMAT FILE [-o OUT [--force]]"""
+    parser.epilog = "What to write in the place of a file of mcrouter is told in docs/migrating.md."
     known = "; ".join(f"{name}: {row.help}" for name, row in FORMATS.items())
     parser.add_argument("format", metavar="FORMAT", choices=FORMATS, help=known)
     parser.add_argument("file", metavar="FILE", help="the file to read, or a pipe")

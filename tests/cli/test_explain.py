@@ -393,6 +393,13 @@ def test_keys_are_counted_and_walked_where_all_of_them_are() -> None:
     assert [sent.server.label for sent in walked.sent if sent.server] == ["a"]
 
 
+def test_each_of_several_levels_is_named() -> None:
+    below = '  [[instance.level]]\n  storage = "sqlite"\n  servers = ["/var/lib/x.db"]\n'
+    text = as_text(explain(load_text(ROUTED + below, "x.toml"), "routed", [b"GET", b"k"]))
+    first, second = (line for line in text.splitlines() if line.startswith("key "))
+    assert "), level 1 (redis): " in first and "), level 2 (sqlite): " in second
+
+
 def test_a_file_below_servers_does_not_say_that_none_is_asked() -> None:
     file = '  [[instance.level]]\n  storage = "sqlite"\n  servers = ["/var/lib/x.db"]\n'
     server = '  [[instance.level]]\n  storage = "redis"\n  servers = ["10.0.0.1:6379"]\n'
