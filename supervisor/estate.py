@@ -5,7 +5,7 @@ the environment of the new program:
 
     {"form": 1, "pid": ..., "generation": ..., "pipe": FD, "pidfile": {"path": ..., "fd": FD} or null,
      "admin": LISTENER, "listeners": [LISTENER, ...], "overrides": what operators have ordered (overrides.py),
-     "cells": FD of the generation cells}
+     "cells": FD of the generation cells, "board": FD of the board}
 
     LISTENER: {"host": ..., "port": ..., "path": ..., "inode": ..., "given": ..., "fds": [FD, ...]}
 
@@ -21,6 +21,7 @@ from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
+from hyper_proxy.common.board import BOARDS
 from hyper_proxy.common.cells import CELLS
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.common.frames import encode_frame
@@ -72,10 +73,11 @@ def leave(current: Current, pipe_fd: int) -> tuple[int, list[int]]:
         "listeners": [_written(listener) for listener in current.listeners.values()],
         "overrides": current.overrides.report(),
         "cells": CELLS.fd,
+        "board": BOARDS.fd,
     }
     fd = os.memfd_create("hyper_proxy-estate")
     os.write(fd, json.dumps(document).encode())
-    return fd, [fd, pipe_fd, CELLS.fd, *_numbers(current)]
+    return fd, [fd, pipe_fd, CELLS.fd, BOARDS.fd, *_numbers(current)]
 
 
 def claim_estate(environment: MutableMapping[str, str]) -> Estate | None:
@@ -116,6 +118,7 @@ def _written(listener: Listener) -> dict[str, Any]:
 def _read(document: dict[str, Any]) -> Estate:
     listeners = [_listener(row) for row in document["listeners"]]
     CELLS.share(document.get("cells", -1))
+    BOARDS.share(document.get("board", -1))
     pidfile = document["pidfile"] or {"path": "", "fd": -1}
     return Estate(
         pid=document["pid"],

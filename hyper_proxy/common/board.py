@@ -19,9 +19,10 @@ PLACES = 4096
 WORDS = 8
 _WORD_BYTES = 8
 _ROW_LOCKS = 3 * PLACES
-_BYTES = PLACES * WORDS * _WORD_BYTES
+_BYTES = PLACES * WORDS * _WORD_BYTES  # pages, all of them
 ROWS = 128  # of counters, one for a process that counts what it has under way
 CELLS = 4096  # in a row
+_ROW_BYTES = CELLS * 2
 _NOTHING = memoryview(bytes(2 * CELLS)).cast("H")
 NAME = 0  # the word that says whose place it is
 
@@ -42,16 +43,23 @@ class Place:
         with self.board.lock(self.index) as mine:
             yield mine
 
+    def is_same(self, other: Place) -> bool:
+        """Is it another view of the same place?"""
+        return self.board is other.board and self.index == other.index
+
     def hold(self) -> bool:
-        """Be the one process that has work to do here which takes time; until `let_go`, or the end of the process."""
-        if not self.held:
-            self.held = self.board.take(PLACES + self.index)
+        """Be the one that has work to do here which takes time, in all processes; until `let_go`, or the end of this
+        one. Another Place of the same name is another one, too."""
+        if not self.held and self.index not in self.board.holding and self.board.take(PLACES + self.index):
+            self.held = True
+            self.board.holding.add(self.index)
         return self.held
 
     def let_go(self) -> None:
         """Let another process do it."""
         if self.held:
             self.held = False
+            self.board.holding.discard(self.index)
             self.board.give_back(PLACES + self.index)
 
 
@@ -60,6 +68,7 @@ class Board:
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
+        self.holding: set[int] = set()  # places that are held in this process: to itself a lock is none
         if os.fstat(fd).st_size < _BYTES:
             os.ftruncate(fd, _BYTES)
         self.words = memoryview(mmap.mmap(fd, _BYTES)).cast("Q")
@@ -108,7 +117,7 @@ class Rows:
     def __init__(self, board: Board) -> None:
         self._board = board
         self._last = board.place("rows").words  # word 1: how many were ever taken
-        self._counts, self._begun, self._flags = _rows(), _rows(), _rows()
+        self._counts, self._begun, self._flags = (_rows(board.fd, kind) for kind in range(3))
         self.mine = -1
 
     def take(self) -> bool:
@@ -144,8 +153,13 @@ class Rows:
         return self._flags[: self._last[1]]
 
 
-def _rows() -> list[memoryview]:
-    memory = memoryview(mmap.mmap(-1, ROWS * CELLS * 2)).cast("H")  # what nobody has had costs nothing
+def _rows(fd: int, kind: int) -> list[memoryview]:
+    """Behind the places in the file; what nobody has had costs nothing."""
+    begin = _BYTES + kind * ROWS * _ROW_BYTES
+    end = begin + ROWS * _ROW_BYTES
+    if os.fstat(fd).st_size < end:
+        os.ftruncate(fd, end)
+    memory = memoryview(mmap.mmap(fd, end - begin, offset=begin)).cast("H")
     return [memory[row * CELLS : (row + 1) * CELLS] for row in range(ROWS)]
 
 
@@ -157,11 +171,24 @@ class Boards:
         self._in_folders: dict[str, Board] = {}
         self._rows: Rows | None = None
 
-    def share(self) -> None:
-        """What is in memory is from now on that of all processes that will be forked from this one."""
+    def share(self, fd: int = -1) -> None:
+        """What is in memory is from now on that of all processes that will be forked from this one, and of those that
+        have this file already: a master hands it on to the one that takes its place.
+
+        Sharing again changes nothing.
+        """
         if self._shared is None:
-            self._shared = Board(os.memfd_create("board"))
+            fd = fd if fd >= 0 else os.memfd_create("board")
+            os.set_inheritable(fd, False)
+            self._shared = Board(fd)
             self._rows = Rows(self._shared)
+
+    @property
+    def fd(self) -> int:
+        """The file in memory."""
+        self.share()
+        assert self._shared is not None
+        return self._shared.fd
 
     @property
     def rows(self) -> Rows:

@@ -36,6 +36,8 @@ class Pools:
         shared = {key: node for nodes in before.values() for key, node in nodes.by_identity.items()}
         self.by_name: dict[str, Nodes] = {}
         self.rooms: dict[str, Rooms] = {}
+        known = [node.server.address for node in previous] if previous else []
+        rooms_before = (previous.rooms.values() if previous else (), known)
         for name, one in level.pool_levels().items():
             first = self.by_name[name] = Nodes(instance, one, parser, greeting, before.get(name), shared)
             shared.update(first.by_identity)
@@ -43,7 +45,7 @@ class Pools:
                 peers = name + ROOMS
                 second = Nodes(instance, second_room(one), parser, greeting, before.get(peers))
                 self.by_name[peers] = second
-                self.rooms[name] = Rooms(instance, one, greeting, tongue.speech, first, second)
+                self.rooms[name] = Rooms(instance, one, greeting, tongue.speech, first, second, *rooms_before)
         route = level.route or Route("pool", pool=MAIN)
         self.targets: list[Target] = self._targets(route)
         self.homes: list[Target] = list(

@@ -49,17 +49,18 @@ class Site:
         self.fleet.send_signal(signal.SIGTERM)
         self.fleet.process.wait(40)
 
-    def config(self, options: str) -> str:
-        """The configuration with these options of the rooms."""
+    def config(self, options: str, alone: bool = False) -> str:
+        """The configuration with these options of the rooms. alone: with the first room only."""
         first, second = (
             ", ".join(f'"{server.address} n{index}"' for index, server in enumerate(room)) for room in self.rooms
         )
+        servers = first if alone else f'{first}, "----", {second}'
+        rooms = "" if alone else f"    [instance.level.rooms]\n    hold_s = 0.3\n    {options}\n"
         allow = {"redis": '["FLUSHALL"]', "memcache": '["FLUSH_ALL"]'}[self.front]
         return (
             f'[proxy]\nworkers = {self.workers}\n[[instance]]\nname = "shop"\nprotocol = "{self.front}"\n'
             f'listen = ["127.0.0.1:{self.port}"]\nallow = {allow}\n'
-            f'  [[instance.level]]\n  storage = "{self.kind}"\n  servers = [{first}, "----", {second}]\n'
-            f"    [instance.level.rooms]\n    hold_s = 0.3\n    {options}\n{self.below}"
+            f'  [[instance.level]]\n  storage = "{self.kind}"\n  servers = [{servers}]\n{rooms}{self.below}'
         )
 
     def client(self) -> Any:
@@ -69,7 +70,7 @@ class Site:
     def to(self, port: int, kind: str = "") -> Any:
         """A client of whoever listens there."""
         if (kind or self.kind) == "redis":
-            return self.stack.enter_context(redis.Redis(port=port))
+            return self.stack.enter_context(redis.Redis(port=port, socket_timeout=20))
         client = pymemcache.Client(("127.0.0.1", port), timeout=10, default_noreply=False)
         self.stack.callback(client.close)
         return client

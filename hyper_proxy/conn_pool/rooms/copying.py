@@ -24,7 +24,7 @@ from hyper_proxy.conn_pool.asking import ask, ask_all
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.conn_pool.rooms.journal import Full, Journal, Missed
 from hyper_proxy.conn_pool.rooms.overlap import Overlap, cell_of
-from hyper_proxy.conn_pool.rooms.pair import BEHIND, CATCHING_UP, DOWN, LOST, MISSED, ROOMS, Pair
+from hyper_proxy.conn_pool.rooms.pair import BEHIND, CATCHING_UP, DOWN, LOST, MISSED, Pair
 from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 GRACE_S = 0.05  # a record that is just being written is in its file by then
 QUIET_S = 2.0  # so long the end of the writes of a key is waited for
 STEP_S = 0.001
+SIDES = ("a", "b")  # in the names of files: the servers of a pair in the order of their addresses
 SETTLE_S = 1.0  # writes that began under another state have ended by then
 
 
@@ -54,7 +55,7 @@ class Copying:
         self.overlap = overlap
         rooms = pair.rooms
         self.journals = [
-            Journal(rooms.folder, f"{name}.{ROOMS[side]}", place, 1 + side, rooms.max_journal, rooms.sync == "yes")
+            Journal(rooms.folder, f"{name}.{SIDES[side]}", place, 1 + side, rooms.max_journal, rooms.sync == "yes")
             for side in range(2)
         ]
         self.doubtful = _DOUBTFUL.setdefault(name, set())
@@ -106,8 +107,7 @@ class Copying:
                 break
             if self.pair.state(side) & LOST:
                 return
-        node = self.pair.nodes[side]
-        log.info("room.caught_up", instance=self.pair.instance, node=node.label, room=ROOMS[side], keys=copied)
+        self._tell("room.caught_up", side, copied)
 
     def _all(self, side: int) -> bool:
         """Empty it, and copy all keys; was nothing lost meanwhile?"""
@@ -128,8 +128,12 @@ class Copying:
                 count += 1
         except ReplyError as error:
             raise peer.error("protocol", str(error)) from None
-        log.info("room.copied", instance=self.pair.instance, node=lane.node.label, room=ROOMS[side], keys=count)
+        self._tell("room.copied", side, count)
         return self.pair.found(side)
+
+    def _tell(self, event: str, side: int, keys: int) -> None:
+        node = self.pair.nodes[side].label
+        log.info(event, instance=self.pair.instance, node=node, room=self.pair.names[side], keys=keys)
 
     def _copy(self, side: int, db: int, key: bytes) -> None:
         """Raises BackendError; then it is still to be done."""

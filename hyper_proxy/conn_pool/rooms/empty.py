@@ -8,7 +8,7 @@ import gevent
 
 from hyper_proxy.common import log
 from hyper_proxy.conn_pool.asking import ask
-from hyper_proxy.conn_pool.rooms.pair import MISSED, ROOMS, Pair
+from hyper_proxy.conn_pool.rooms.pair import MISSED, Pair
 from hyper_proxy.stats.classes import ADMIN
 
 if TYPE_CHECKING:
@@ -37,4 +37,4 @@ class Emptying:
             raise node.error("protocol", f"it was not emptied: {reply[:80]!r}")
         gevent.sleep(SETTLE_S)
         if self.pair.cleaned(side, missed):
-            log.info("room.emptied", instance=self.pair.instance, node=node.label, room=ROOMS[side])
+            log.info("room.emptied", instance=self.pair.instance, node=node.label, room=self.pair.names[side])

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from hyper_proxy.conn_pool.node import Greeting
 
 
+OURS = ("exhausted", "busy", "queue", "closed", "internal")
+"""Kinds of failures that keep this worker from asking: there will be no verdict, and who waits for one is told."""
+
+
 class Heart:
     """question: for a sign of life; hear: from side and answer to what is wrong with it, "" for nothing.
 
@@ -35,28 +39,39 @@ class Heart:
         self.signs = [Sign(pair, side, hear) for side in range(2)]
         self.due = Event()
         self.stopped = False
+        self.beats = False
         self.mending = False
-        pair.wake = self.due.set
-        gevent.spawn(self._run)
+        pair.wake = self._wake
+        self._wake()
 
     def stop(self) -> None:
-        """Ask no more; another heart may serve the same nodes."""
+        """Ask no more; another heart may serve the same nodes. Requests that are still under way may wait for a
+        verdict, now or later: for these it goes on."""
         self.stopped = True
         self.due.set()
 
+    def _wake(self) -> None:
+        self.due.set()
+        if not self.beats:
+            self.beats = True
+            gevent.spawn(self._run)
+
     def _run(self) -> None:
-        while not self.stopped:
+        while not self.stopped or self.pair.waiting:
             self.due.clear()
             for sign in self.signs:
                 self._ask(sign)
             self.pair.follow()
-            for side in range(2):
-                self._tend(side)
-            self.pair.settle()
-            self.tidy()
+            if not self.stopped:
+                self._care()
             self.due.wait(self.pair.rooms.interval_ms / 1000)
-        self.pair.place.let_go()
-        self.pair.decided()
+        self.beats = False
+
+    def _care(self) -> None:
+        for side in range(2):
+            self._tend(side)
+        self.pair.settle()
+        self.tidy()
 
     def _ask(self, sign: Sign) -> None:
         node = self.pair.nodes[sign.side]
@@ -114,3 +129,5 @@ class Sign(Gather):
     def fail(self, position: int, error: BackendError) -> None:
         self.asked = False
         self.pair.suspect(self.side, error)
+        if error.kind in OURS:
+            self.pair.decided()

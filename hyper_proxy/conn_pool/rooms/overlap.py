@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from zlib import crc32
 
 from hyper_proxy.common.board import BOARDS, CELLS
 
@@ -64,8 +65,8 @@ class Overlap:
 
 
 def cell_of(db: int, key: bytes) -> int:
-    """Where a key is counted. Python's hashes are alike in processes that were forked from one."""
-    return hash((db, key)) % CELLS
+    """Where a key is counted: for all processes in the same cell, those of another master included."""
+    return crc32(key, db) % CELLS
 
 
 @cache

@@ -7,7 +7,7 @@ one is dead switches for all. What a worker has seen itself (doubts, signs of li
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from socket import SHUT_RDWR
 from time import monotonic
@@ -52,24 +52,26 @@ TELLING = ("timeout", "reset", "protocol")
 
 
 class Pair:
-    """nodes: of the first and of the second room. preferred: the side that serves while it can.
+    """nodes: of two rooms whose names these are, in any order that stays. preferred: the room that serves while it can.
 
     clean_by  what makes a side equal that has missed something: "keep" (nothing, it is taken as it is), "empty", "copy"
     pin       the side that an operator wants, -1: none
     """
 
     def __init__(
-        self, instance: str, rooms: Rooms, nodes: tuple[Node, Node], place: Place, preferred: int, clean_by: str
-    ) -> None:
+        self, instance: str, rooms: Rooms, nodes: Sequence[Node], names: Sequence[str], place: Place, preferred: str,
+        clean_by: str,
+    ) -> None:  # fmt: skip
         self.instance = instance
         self.rooms = rooms
         self.nodes = nodes
+        self.names = names
         self.place = place
         self.words = place.words
-        self.preferred = preferred
+        self.preferred = names.index(preferred)
         self.clean_by = clean_by
         self.alike = rooms.writes != "single"  # does the side that does not serve have the same?
-        self.pin = ROOMS.index(rooms.pinned) if rooms.pinned else -1
+        self.pin = names.index(rooms.pinned) if rooms.pinned else -1
         self.doubts = [0, 0]
         self.heard_since: list[float | None] = [None, None]  # since when every sign of life has come
         self.last: BackendError | None = None  # of many requests that fail together it is one error
@@ -79,15 +81,20 @@ class Pair:
         self.wake: Callable[[], None] = _nobody  # has both asked for a sign of life at once
         with place.board.lock(place.index, wait=True):
             if self.words[ACTIVE] == 0:
-                self.words[ACTIVE] = preferred + 1
+                self.words[ACTIVE] = self.preferred + 1
                 if clean_by == "empty":
-                    self._set(1 - preferred, _BEHIND)
+                    self._set(1 - self.preferred, _BEHIND)
         self.epoch = self.words[EPOCH]
 
     @property
     def active(self) -> int:
         """The side that serves."""
         return int(self.words[ACTIVE]) - 1
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Of both nodes."""
+        return tuple(node.server.address for node in self.nodes)
 
     def state(self, side: int) -> int:
         """Of DOWN, BEHIND, LOST, CATCHING_UP."""
@@ -155,7 +162,7 @@ class Pair:
             self._set(side, _CATCHING_UP, 0)
             if serves:
                 self._serve(other)
-        where = {"instance": self.instance, "node": self.nodes[side].label, "room": ROOMS[side]}
+        where = {"instance": self.instance, "node": self.nodes[side].label, "room": self.names[side]}
         if serves:
             log.warning("room.switched", **where, to=self.nodes[other].label, why=why)
         else:
@@ -201,7 +208,7 @@ class Pair:
         self._set(side, _LOST)
         self._set(side, _CATCHING_UP, 0)
         if not known:
-            log.error("room.lost", instance=self.instance, node=self.nodes[side].label, room=ROOMS[side], why=why)
+            log.error("room.lost", instance=self.instance, node=self.nodes[side].label, room=self.names[side], why=why)
 
     def found(self, side: int) -> bool:
         """All that it may have lacked was copied, unless it was lost once more in the meantime."""
@@ -218,10 +225,23 @@ class Pair:
                 self._serve(side)
         self.epoch = int(self.words[EPOCH])
 
+    def begin_with(self, side: int) -> None:
+        """Before any request: this side has served without the other one, which may have missed anything."""
+        if self.clean_by == "keep":
+            return
+        with self.place.board.lock(self.place.index, wait=True):
+            self.words[STATES[side]] = 0
+            self._serve(side)
+        self.epoch = int(self.words[EPOCH])
+        if self.clean_by == "copy":
+            self.lose(1 - side, "its peer has served without it")
+        else:
+            self.miss(1 - side)
+
     def renewed(self, side: int) -> None:
         """Its process began anew, and may have lost what it had: its peer knows better, if it can serve."""
         other, why = 1 - side, "it was started anew, and may have lost what it had"
-        where = {"instance": self.instance, "node": self.nodes[side].label, "room": ROOMS[side], "why": why}
+        where = {"instance": self.instance, "node": self.nodes[side].label, "room": self.names[side], "why": why}
         with self.place.board.lock(self.place.index, wait=True):
             serves = self.active == side
             if serves and not self.can_take_over(other):
@@ -246,7 +266,7 @@ class Pair:
             self._serve(wanted)
             if self.clean_by == "empty" and self.rooms.writes == "single":
                 self._set(other, _BEHIND)
-        where = {"instance": self.instance, "node": self.nodes[wanted].label, "room": ROOMS[wanted]}
+        where = {"instance": self.instance, "node": self.nodes[wanted].label, "room": self.names[wanted]}
         log.info("room.returned", **where, instead_of=self.nodes[other].label, pinned=self.pin >= 0)
         self.follow()
 
@@ -271,7 +291,7 @@ class Pair:
             self.nodes[away].pause.lengthen("its peer serves")  # so that nobody goes on to connect
         for lane in list(self.nodes[away].lanes):
             if dead or lane.patient:  # what a client waits for comes to the other one
-                lane.abort("room", f"the {ROOMS[1 - away]} room serves in its place")
+                lane.abort("room", f"the {self.names[1 - away]} room serves in its place")
         for sock in self.nodes[away].relays:
             with suppress(OSError):  # its server may have ended it already
                 sock.shutdown(SHUT_RDWR)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from hyper_proxy.conn_pool.rooms.lane import MarkLane, RoomLane
 from hyper_proxy.conn_pool.rooms.local import nearer, routes
 from hyper_proxy.conn_pool.rooms.mirror import MirrorLane
 from hyper_proxy.conn_pool.rooms.overlap import overlap
-from hyper_proxy.conn_pool.rooms.pair import Pair
+from hyper_proxy.conn_pool.rooms.pair import ROOMS, Pair
 from hyper_proxy.conn_pool.rooms.standing import Standing
 from hyper_proxy.conn_pool.rooms.target import RoomTarget
 
@@ -41,32 +41,44 @@ def second_room(level: Level) -> Level:
 
 
 class Rooms:
-    """first, second: nodes by shard."""
+    """first, second: nodes by shard. previous: the rooms of the configuration before; known: the addresses of all its
+    servers.
+
+    What is known of a pair is kept by its addresses, whichever of them stands in the first room.
+    """
 
     def __init__(
         self, instance: str, level: Level, greeting: Greeting, speech: Speech,
-        first: Iterable[Node], second: Iterable[Node],
+        first: Iterable[Node], second: Iterable[Node], previous: Iterable[Rooms] = (), known: Collection[str] = (),
     ) -> None:  # fmt: skip
         rooms = level.rooms
         try:
             board = BOARDS.of(rooms.folder)
         except OSError as error:
             raise HyperProxyError(f"instance '{instance}': rooms.folder {rooms.folder}: {error.strerror}") from error
-        preferred = {"first": 0, "second": 1}.get(rooms.prefer)
-        if preferred is None:
-            preferred = nearer(level.servers, level.peers, routes())
+        preferred = rooms.prefer
+        if preferred == "local":
+            preferred = ROOMS[nearer(level.servers, level.peers, routes())]
+        before = {pair.addresses: pair for one in previous for pair in one.pairs}
         self.level = level
         self.greeting = greeting
         self.speech = speech
         self.hearts: list[Heart] = []
         self.copyings: list[Copying] = []
+        self.pairs: list[Pair] = []
         self.targets: list[RoomTarget] = []
-        for nodes in zip(first, second, strict=True):
+        for both in zip(first, second, strict=True):
+            sides = sorted(zip(both, ROOMS, strict=True), key=lambda side: side[0].server.address)
+            nodes, names = zip(*sides, strict=True)
             name = " ".join([instance, rooms.writes, *(node.server.address for node in nodes)])
             clean_by = "copy" if rooms.writes == "mirror" else rooms.on_return
-            pair = Pair(instance, rooms, nodes, board.place(name), preferred, clean_by)
+            pair = Pair(instance, rooms, nodes, names, board.place(name), preferred, clean_by)
+            self.pairs.append(pair)
             for side, node in enumerate(nodes):
                 node.standing = Standing(pair, side)
+            served = _who_served(pair, before.get(pair.addresses), known)
+            if served is not None:
+                pair.begin_with(served)
             self.targets.append(self._mirror(pair, board, name) if clean_by == "copy" else self._single(pair))
 
     def _single(self, pair: Pair) -> RoomTarget:
@@ -92,3 +104,11 @@ class Rooms:
             heart.stop()
         for copying in self.copyings:
             copying.close()
+
+
+def _who_served(pair: Pair, before: Pair | None, known: Collection[str]) -> int | None:
+    """The side that served in the configuration before, when nobody has told its peer of the writes."""
+    if before is not None:
+        return None if before.place.is_same(pair.place) else before.active
+    sides = [side for side, address in enumerate(pair.addresses) if address in known]
+    return sides[0] if len(sides) == 1 else None
