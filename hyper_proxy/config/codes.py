@@ -63,5 +63,6 @@ CODES: dict[str, Code] = {
     "HP404": Code(WARNING, "a server is listed twice in a level"),
     "HP407": Code(WARNING, "the code of a plug-in can be written by everybody"),
     "HP406": Code(WARNING, "a pool is in no route"),
+    "HP408": Code(WARNING, "an instance writes below copies that another one keeps"),
     "HP405": Code(WARNING, "the table has no column for a part of an item: requests with that part are refused"),
 }

@@ -19,7 +19,7 @@ from hyper_proxy.config.address_rules import (
 )
 from hyper_proxy.config.ask import catalogue
 from hyper_proxy.config.build import BLANK_SERVER
-from hyper_proxy.config.key_space_rules import key_space_faults
+from hyper_proxy.config.key_space_rules import key_space_faults, unseen_writes
 from hyper_proxy.config.kinds import CACHES, KNOWING, LOCAL, NETWORK, PLACED, STORAGES
 from hyper_proxy.config.model import MAIN, Config, Level
 from hyper_proxy.config.move_rules import keys_can_move, shares_server
@@ -108,6 +108,12 @@ def routes_lead_to_pools(config: Config, say: Say) -> None:
     for path, level in levels_of(config):
         for at, fault in route_faults(level, path):
             say(at, fault)
+
+
+def copies_see_writes(config: Config, say: Say) -> None:
+    """HP408"""
+    for path, text in unseen_writes(config):
+        say(path, text)
 
 
 def pools_are_used(config: Config, say: Say) -> None:
@@ -232,6 +238,7 @@ RULES: dict[str, Callable[[Config, Say], None]] = {
     "HP404": servers_are_different,
     "HP405": items_are_whole,
     "HP406": pools_are_used,
+    "HP408": copies_see_writes,
 }
 
 

@@ -29,6 +29,7 @@ class Case:
 
 MORE = '[[instance]]\nname = "other"\nprotocol = "redis"\nlisten = ["127.0.0.1:7000"]\n'
 LEVELS = f'{PLAIN}\n[[instance.level]]\nstorage = "sqlite"\nservers = ["keys.db"]\n'
+FILE = '[[instance.level]]\nstorage = "sqlite"\nservers = ["other.db"]\n'
 SERVERS = '"10.0.0.1:6379:1 a", "10.0.0.2:6379:1 b"'
 MEMCACHE_LEVEL = 'storage = "memcache"\ndistribution = "modula"'
 
@@ -86,6 +87,7 @@ CASES = (
     Case("HP403", FULL, "127.0.0.1:22122", "0.0.0.0:22122", "localhost:22122"),
     Case("HP404", PLAIN, "10.0.0.2:6379:1 b", "10.0.0.1:6379:1 b", "10.0.0.1:6380:1 b"),
     Case("HP406", POOLED, '"spare" }', '"main" }', '"spare"  }', "[[instance.level.pool]]"),
+    Case("HP408", f"{LEVELS}{MORE}{FILE}", "other.db", "keys.db\"] # [\"", "third.db"),
     Case("HP405", FULL, ', expires = "until" }', " }", ', expires = "ends" }', "table ="),
 )  # fmt: skip
 
@@ -107,6 +109,14 @@ def test_every_code_has_a_case_and_every_rule_a_code() -> None:
     assert set(RULES) <= set(CODES)
     assert {row.level for row in CODES.values()} == {ERROR, WARNING}
     assert all((row.level == WARNING) == (code in {"HP303", "HP304"} or code > "HP4") for code, row in CODES.items())
+
+
+def test_instances_with_the_same_levels_see_what_each_other_writes() -> None:
+    above = '[[instance.level]]\nstorage = "redis"\nservers = ["10.0.0.2:6379 b", "10.0.0.1:6379 a"]\n'
+    assert _codes(f"{LEVELS}{MORE}{above}{change(FILE, 'other.db', 'keys.db')}") == []
+    for said in 'write = "around"', "read_only = true":
+        silent = change(LEVELS, 'storage = "redis"', f'storage = "redis"\n{said}')
+        assert "HP408" not in dict(_codes(f"{silent}{MORE}{change(FILE, 'other.db', 'keys.db')}"))
 
 
 def test_more_clients_than_files_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
