@@ -138,9 +138,6 @@ class RedisStorage:
         """Who gets a command that is for all servers. Raises ClientError when it can't be served."""
         return self.nodes.receivers(name, read)
 
-    def admit(self, name: bytes) -> None:
-        """Raises ClientError when these servers can't serve a command that any single one could."""
-
     def moved(self, lane: Lane, reply: bytes) -> Node | None:
         """Where the key of a request is, if the reply on a client's own lane says that it is elsewhere."""
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import cast
 
-from hyper_proxy.common.errors import ClientError
 from hyper_proxy.config.model import Level
 from hyper_proxy.conn_pool.lane import Lane
 from hyper_proxy.conn_pool.node import Node
@@ -16,8 +15,6 @@ from hyper_proxy.conn_pool.topology.member import Member
 from hyper_proxy.storage.redis import RedisStorage
 from hyper_proxy.storage.redis_servers import servers_of
 from hyper_proxy.storage.redis_topology_cluster import Cluster
-
-SHARD_CHANNELS = frozenset({b"spublish", b"ssubscribe", b"sunsubscribe"})
 
 
 class TopologyStorage(RedisStorage):
@@ -50,12 +47,7 @@ class ClusterStorage(TopologyStorage):
 
     def receivers(self, name: bytes, read: bool) -> list[Target]:
         """The masters. A message goes to one of them: the cluster itself tells it to all."""
-        self.admit(name)
         return list(self.nodes.homes[:1] if name == b"publish" else self.nodes.homes)
-
-    def admit(self, name: bytes) -> None:
-        if name in SHARD_CHANNELS:
-            raise ClientError(f"'{name.decode()}' is not served over a redis cluster; use the channels of PUBLISH")
 
     def moved(self, lane: Lane, reply: bytes) -> Node | None:
         if not reply.startswith(b"-MOVED "):

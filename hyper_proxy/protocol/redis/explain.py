@@ -138,7 +138,10 @@ def split(case: Case) -> Outcome:
 
 
 def every_node(case: Case) -> Outcome:
-    """Sent to all servers."""
+    """Sent to all servers; but a shard channel of a cluster has a slot."""
+    if case.row.name == b"spublish" and case.ground.level.topology == "cluster":
+        sent = case.ground.to(case.ground.shard(case.argv[1]), case.argv)
+        return Outcome("the channel has a slot, as a key has: the request goes to its master as it came", (sent,))
     return Outcome(f"{case.ground.receivers} gets it, the replies become one", case.ground.to_all(case.argv))
 
 
@@ -193,8 +196,13 @@ def _alone(case: Case, how_long: str) -> Outcome:
     return Outcome(f"{plain.way}, on a connection of this client's own {how_long}", plain.sent)
 
 
+SHARD_CHANNELS = frozenset({b"ssubscribe", b"sunsubscribe"})
+
+
 def subscribe(case: Case) -> Outcome:
-    """Listening needs one server, since PUBLISH goes to all."""
+    """Listening needs one server, since PUBLISH goes to all; but a shard channel of a cluster has a slot."""
+    if case.row.name in SHARD_CHANNELS and case.ground.level.topology == "cluster":
+        return Outcome("the masters of the channels' slots get it, on connections of this client's own")
     return Outcome("one server gets it, which one depends on the client, on a connection of this client's own")
 
 

@@ -1,20 +1,17 @@
 """A client that listens to channels: its own connection to one node, relayed both ways.
 
-PUBLISH goes to every node, so a listener needs only one; which one depends on the client, so listeners spread.
+PUBLISH goes to every node, so a listener needs only one; which one depends on the client, so listeners spread. Only the
+shard channels of a cluster are each at a server of their own (shard_channels.py).
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
-from socket import SHUT_RDWR
 from typing import TYPE_CHECKING
 
-import gevent
-from gevent.event import AsyncResult
-
-from hyper_proxy.conn_pool.replies import ReplyError
-from hyper_proxy.protocol.redis import encode, reducers
+from hyper_proxy.protocol.redis import encode
 from hyper_proxy.protocol.redis.command import SUBSCRIBE
+from hyper_proxy.protocol.redis.listening import KINDS, Link, confirmation
+from hyper_proxy.protocol.redis.shard_channels import ShardChannels
 
 if TYPE_CHECKING:
     from hyper_proxy.protocol.redis.command import Command
@@ -22,11 +19,6 @@ if TYPE_CHECKING:
 
 RESP3 = 3
 ALWAYS = frozenset({b"ping", b"quit", b"reset"})
-KINDS = {
-    b"subscribe": (b"channel", True), b"unsubscribe": (b"channel", False),
-    b"psubscribe": (b"pattern", True), b"punsubscribe": (b"pattern", False),
-    b"ssubscribe": (b"shard", True), b"sunsubscribe": (b"shard", False),
-}  # fmt: skip
 
 
 class Subscriber:
@@ -34,17 +26,10 @@ class Subscriber:
 
     def __init__(self, session: RedisSession) -> None:
         self.session = session
-        self.node = session.storage.nodes.homes[session.sequence % len(session.storage.nodes.homes)].home
-        self.sock = self.node.connect(session.storage.greeting(0, session.resp))
-        self.sock.settimeout(None)
-        self.node.relays.add(self.sock)
-        self.parser = self.node.parser()
+        self.link: Link | None = None
+        self.shards = ShardChannels(session) if session.storage.follows else None
         self.names: dict[bytes, set[bytes]] = {b"channel": set(), b"pattern": set(), b"shard": set()}
-        self.awaited = 0
-        self.closed = False
-        self.answered: AsyncResult = AsyncResult()
         session.client.share()
-        self.relay = gevent.spawn(self._relay)
 
     def permits(self, row: Command) -> bool:
         """In RESP2 a listener may do little else; in RESP3 everything."""
@@ -52,19 +37,23 @@ class Subscriber:
 
     def forward(self, row: Command, raw: bytes, argv: list[bytes]) -> None:
         """Pass a (un)subscription on and wait until the server has confirmed all of it. Raises BackendError."""
-        kind, _ = KINDS[row.name]
-        self.awaited = len(argv) - 1 or max(1, len(self.names[kind]))
-        self.answered = AsyncResult()
-        self.sock.sendall(raw)
-        self.answered.wait(self.node.read_s)
-        if not self.answered.ready():
-            raise self.node.error("timeout", f"no answer within {round(self.node.read_s * 1000)} ms")
-        if self.answered.value is not None:
-            raise self.answered.value
-        if not any(self.names.values()):
-            self.close()
-            self.session.subscriber = None
-            self.session.refresh()
+        kind, joins = KINDS[row.name]
+        try:
+            if self.shards is not None and kind == b"shard":
+                refusal = self.shards.join(argv[1:]) if joins else self.shards.leave(argv[1:])
+                if refusal:
+                    self.session.batch.add(refusal)
+            else:
+                if self.link is None:
+                    homes = self.session.storage.nodes.homes
+                    node = homes[self.session.sequence % len(homes)].home
+                    self.link = Link(self.session, node, self._hear)
+                self.link.ask(raw, len(argv) - 1 or max(1, len(self.names[kind])))
+        finally:
+            if not any(self.names.values()) and not (self.shards and self.shards.homes):
+                self.close()
+                self.session.subscriber = None
+                self.session.refresh()
 
     def answer(self, row: Command, argv: list[bytes]) -> bytes | None:
         """PING of a RESP2 listener is answered in the form of a message; None for anything else."""
@@ -74,53 +63,19 @@ class Subscriber:
 
     def close(self) -> None:
         """Listen no more."""
-        self.closed = True
-        with suppress(OSError):  # the server may have ended it already
-            self.sock.shutdown(SHUT_RDWR)  # wakes the relay, which then ends
+        if self.link is not None:
+            self.link.close()
+        if self.shards is not None:
+            self.shards.close()
 
-    def _relay(self) -> None:
-        client = self.session.client
-        try:
-            while True:
-                data = self.sock.recv(65536)
-                if not data:
-                    raise ReplyError("it closed the connection")
-                for message in self.parser.feed(data):
-                    if not self._pass_on(message):
-                        return
-                    self._note(message)
-        except (OSError, ReplyError) as fault:
-            if not self.closed:
-                self.answered.set(self.node.error("reset", f"the listening connection is lost: {fault}"))
-                client.hang_up()
-        finally:
-            self.node.relays.discard(self.sock)
-            self.sock.close()
-
-    def _pass_on(self, message: bytes) -> bool:
-        """Write a message; a client that takes nothing is ended, which is not the server's fault."""
-        try:
-            self.session.client.write(message)
-        except OSError:
-            self.closed = True
-            self.answered.set(None)
-            self.session.client.hang_up()
-        return not self.closed
-
-    def _note(self, message: bytes) -> None:
-        """Follow the confirmations among the messages."""
+    def _hear(self, link: Link, message: bytes) -> None:
+        """Pass a message on, and follow the confirmations among them."""
+        link.pass_on(message)
         if message.startswith(b"-"):
-            self.awaited = 0
-            self.answered.set(None)
+            link.refused(message)
             return
-        words = reducers.parse(b"*" + message[1:] if message.startswith(b">") else message)
-        if not isinstance(words, list) or not words or words[0] not in KINDS:
-            return
-        kind, joined = KINDS[words[0]]
-        if joined:
-            self.names[kind].add(words[1])
-        else:
-            self.names[kind].discard(words[1])
-        self.awaited -= 1
-        if self.awaited == 0:
-            self.answered.set(None)
+        found = confirmation(message)
+        if found is not None:
+            kind, joined = KINDS[found[0]]
+            (self.names[kind].add if joined else self.names[kind].discard)(found[1])
+            link.confirmed()

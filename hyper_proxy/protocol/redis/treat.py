@@ -175,6 +175,9 @@ def every_node(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
     if not session.storage.forwards:
         return translated(session, row, raw, argv)
     session.tally(row.klass)
+    if row.name == b"spublish" and session.storage.follows:  # a channel has a slot, as a key has
+        session.batch.send(session.lanes[session.locate(argv[1])], raw, row.klass)
+        return True
     if row.name == b"wait":
         raw = _shortened(session, argv)
     elif row.name == b"flushall" and session.storage.level.db:
@@ -257,7 +260,6 @@ def subscribe(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]
         return False
     if not session.storage.forwards:
         return translated(session, row, raw, argv)
-    session.storage.admit(row.name)
     if session.subscriber is None:
         if row.name.endswith(b"unsubscribe"):
             session.batch.add(conversation.nothing_to_leave(session, argv))
