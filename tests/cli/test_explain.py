@@ -400,6 +400,15 @@ def test_each_of_several_levels_is_named() -> None:
     assert "), level 1 (redis): " in first and "), level 2 (sqlite): " in second
 
 
+def test_what_takes_one_level_of_memcached_is_refused_above_another() -> None:
+    level = '  [[instance.level]]\n  storage = "memcache"\n  servers = ["10.0.0.{0}:11211 m{0}"]\n'
+    head = '[[instance]]\nname = "page"\nprotocol = "memcache"\nlisten = ["127.0.0.1:11311"]\n'
+    config = load_text(f'{head}allow = ["cache_memlimit"]\n{level.format(1)}{level.format(2)}', "x.toml")
+    resized = explain(config, "page", [b"cache_memlimit", b"64"]).outcome
+    assert resized.error.endswith("is not served: it needs one level of memcached servers as the storage")
+    assert not explain(config, "page", [b"stats"]).outcome.sent
+
+
 def test_a_file_below_servers_does_not_say_that_none_is_asked() -> None:
     file = '  [[instance.level]]\n  storage = "sqlite"\n  servers = ["/var/lib/x.db"]\n'
     server = '  [[instance.level]]\n  storage = "redis"\n  servers = ["10.0.0.1:6379"]\n'

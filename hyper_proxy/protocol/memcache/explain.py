@@ -182,8 +182,8 @@ def _flush(question: Question) -> Outcome:
 def _resize(question: Question) -> Outcome:
     if not policy.allows(question.instance, "CACHE_MEMLIMIT"):
         return Outcome(NOTHING, error=_text(wording.NO_RESIZE))
-    if question.storage != "memcache":
-        return Outcome(NOTHING, error=_text(wording.refused(question.row.name, "the storage is no memcached")))
+    if question.ground.is_translated or question.storage != "memcache":
+        return Outcome(NOTHING, error=_text(wording.refused(question.row.name, wording.ONE_LEVEL)))
     return _to_all(question)
 
 
@@ -191,7 +191,8 @@ def _stats(question: Question) -> Outcome:
     refusal = stats.refusal(split_words(question.line, question.framer.args, question.framer.text_end))
     if refusal is not None:
         return Outcome(NOTHING, error=_text(refusal))
-    return _to_all(question) if question.storage == "memcache" else Outcome(AT_HOME)
+    asked = question.storage == "memcache" and not question.ground.is_translated
+    return _to_all(question) if asked else Outcome(AT_HOME)
 
 
 def _to_all(question: Question) -> Outcome:

@@ -99,7 +99,7 @@ def cache_memlimit(session: MemcacheSession, words: Sequence[bytes]) -> bool:
     if limit is None:
         return _say(session, wording.ERROR)
     if session.treat is not None:
-        return _say(session, wording.refused(b"cache_memlimit", "the storage is no memcached"))
+        return _say(session, wording.refused(b"cache_memlimit", wording.ONE_LEVEL))
     return _ask_all(session, b"cache_memlimit %d\r\n" % limit)
 
 

@@ -34,6 +34,9 @@ def text_of(reply: bytes) -> str:
     return reply.removeprefix(b"CLIENT_ERROR ").removesuffix(b"\r\n").decode()
 
 
+ONE_LEVEL = "it needs one level of memcached servers as the storage"
+
+
 def refused(name: bytes, why: str) -> bytes:
     """For a command that the proxy knows and does not serve."""
     return b"CLIENT_ERROR %b is not served: %b\r\n" % (name, why.encode())
