@@ -267,12 +267,12 @@ def test_check_refuses_what_could_not_be_coherent(tmp_path: Path) -> None:
     assert "ok, 2 instance" in check(tmp_path, HEAD + LOCAL + SQLITE + OTHER + LOCAL + SQLITE)
     said = check(tmp_path, HEAD + LOCAL + SQLITE + OTHER + SQLITE)
     assert "HP213" in said and "instance 'b' writes to" in said and "keys.db" in said
-    assert "local cannot serve redis clients" in check(tmp_path, HEAD + LOCAL)
+    assert "add that level" in check(tmp_path, HEAD + LOCAL)
     assert "local cannot be a level above another" in check(
         tmp_path, HEAD + SQLITE.replace("sqlite", "redis").replace("keys.db", "127.0.0.1:1") + LOCAL + SQLITE
     )
     routed = SQLITE.replace("sqlite", "redis").replace("keys.db", "127.0.0.1:1") + '  route = "main"\n'
-    assert "routes lead requests of the servers' own protocol" in check(tmp_path, HEAD + LOCAL + routed)
+    assert "the last of several levels has no route" in check(tmp_path, HEAD + LOCAL + routed)
     assert "ok, 1 instance" in check(tmp_path, HEAD + routed)
     assert "servers has no meaning for local" in check(tmp_path, HEAD + LOCAL + '  servers = ["x"]\n' + SQLITE).replace(
         ": ", " "
