@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """Who asks below for a key: one worker of the machine, and the others wait for what it brings.
 
 A lease is a lock of the system on one byte of an empty file in memory, which the master makes before its first fork;

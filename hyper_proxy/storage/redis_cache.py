@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """redis as a cache: MGET, SET NX PX, SET PX. It has no place for memcache's flags: items with flags are not cached."""
 
 from __future__ import annotations

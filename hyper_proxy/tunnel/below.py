@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """What a cache does not have is asked of the levels below: once by all who want it at the same time, here or in other
 workers of the machine, and what comes is added above, off the reply's path.
 
@@ -47,7 +48,7 @@ class Below:
 
     def read(self, shard: int, keys: Sequence[bytes], marked: Sequence[bool]) -> list[Told]:
         """The items of keys of one shard that the tier does not have; marked: says of each whether it has a mark."""
-        with_mark = {key for key, is_marked in zip(keys, marked, strict=True) if is_marked}
+        with_mark = {key for key, is_marked in zip(keys, marked, strict=True) if is_marked} if True in marked else set()
         return self.questions.read(keys, marked, lambda wanted: self._read(shard, wanted, with_mark))
 
     def _read(self, shard: int, keys: Sequence[bytes], with_mark: set[bytes]) -> list[Told]:
@@ -73,6 +74,9 @@ class Below:
                 counts.leases += grant is Grant.MINE
                 group = look if LEASES.was_filled(place) else free
                 group[key] = place if grant is Grant.MINE else None
+        if not look and not taken:
+            found = self._fetch(shard, free)
+            return [found[key] for key in keys]
         calls: list[Callable[[], Found]] = []
         if free:
             calls.append(lambda: self._fetch(shard, free))
@@ -141,7 +145,8 @@ class Below:
     def _fetch(self, shard: int, leased: dict[bytes, int | None]) -> Found:
         """From below; what is found is kept above. The leases are given back when it is there, or can't be."""
         keys = list(leased)
-        told = GiveBack(list(leased.values()))
+        places = list(leased.values())
+        told = GiveBack(places)
         began = monotonic()
         try:
             below = self.ask(keys)
@@ -152,7 +157,9 @@ class Below:
         if took_s <= self.tier.pace.fill_s:
             if self.early.copies:
                 told.on_kept = lambda at, reply: self._note(keys[at], below[at], shard, took_s, reply)
-            self.tier.fill(shard, zip(keys, below, strict=True), told)
+            # Of most copies of a large request nobody wants to know whether they are kept.
+            heard = places if told.on_kept is None else keys
+            self.tier.fill(shard, zip(keys, below, strict=True), [told if one is not None else None for one in heard])
         else:
             told.end()
         return dict(zip(keys, below, strict=True))
@@ -169,7 +176,7 @@ class GiveBack(Gather):
     """
 
     def __init__(self, places: list[int | None]) -> None:
-        super().__init__()
+        # Not Gather's own: it has no slots, and nobody waits.
         self.places = places
         self.on_kept: Callable[[int, bytes], None] | None = None
 

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """One question below for all who want the same key at the same time.
 
 Who may share a question that somebody else has asked a moment ago? Who comes to a key that is not marked: had it been
@@ -28,21 +29,36 @@ class Unanswered(BackendError):
 
 
 class Question:
-    """One key, asked below. `answer` is there when `answered` is set: the item, or what was raised instead."""
+    """One key, asked below. `answer` is there when it is `answered`: the item, or what was raised instead."""
 
-    __slots__ = ("answer", "answered", "began")
+    __slots__ = ("answer", "answered", "began", "waited")
 
     def __init__(self, began: float) -> None:
         self.began = began
-        self.answered = Event()
+        self.answered = False
+        self.waited: Event | None = None  # of those who wait
         self.answer: Told | Exception = None
+
+    def wait(self) -> None:
+        """Until it is answered."""
+        if not self.answered:
+            if self.waited is None:
+                self.waited = Event()
+            self.waited.wait()
 
     def get(self) -> Told:
         """Wait for the answer. Raises what whoever has asked was told."""
-        self.answered.wait()
+        self.wait()
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
+
+    def tell(self, answer: Told | Exception) -> None:
+        """This is the answer, for everybody."""
+        self.answer = answer
+        self.answered = True
+        if self.waited is not None:
+            self.waited.set()
 
 
 class Coalesce:
@@ -56,19 +72,21 @@ class Coalesce:
     def read(self, keys: Sequence[bytes], marked: Sequence[bool], ask: Ask) -> list[Told]:
         """The item of each key, by position; `ask` is called with those that nobody is asking for."""
         came = monotonic()
-        for key, is_marked in zip(keys, marked, strict=True):
-            question = self.open.get(key)
-            if is_marked and question is not None and question.began < came:
-                question.answered.wait()
+        if True in marked:
+            for key, is_marked in zip(keys, marked, strict=True):
+                question = self.open.get(key)
+                if is_marked and question is not None and question.began < came:
+                    question.wait()
         shared: dict[bytes, Question] = {}
         mine: list[bytes] = []
+        began = monotonic()
         for key, is_marked in zip(keys, marked, strict=True):
             question = self.open.get(key)
             if question is not None and question.began >= (came if is_marked else came - self.fresh_s):
                 shared[key] = question
                 self.counts.level_shared += 1
             elif key not in shared:
-                shared[key] = Question(monotonic())
+                shared[key] = Question(began)
                 mine.append(key)
         if mine:
             self._ask(mine, shared, ask)
@@ -76,15 +94,16 @@ class Coalesce:
 
     def _ask(self, keys: list[bytes], questions: dict[bytes, Question], ask: Ask) -> None:
         self.open.update((key, questions[key]) for key in keys)
-        answers: Sequence[Told | Exception] = [Unanswered()] * len(keys)  # if its asker is ended meanwhile
+        answers: Sequence[Told | Exception] = ()
         try:
             answers = ask(keys)
         except Exception as error:  # noqa: BLE001  everyone who shares the question is told, the asker first
             answers = [error] * len(keys)
         finally:
+            if len(answers) != len(keys):  # its asker was ended meanwhile
+                answers = [Unanswered()] * len(keys)
             for key, answer in zip(keys, answers, strict=True):
                 question = questions[key]
                 if self.open.get(key) is question:
                     del self.open[key]
-                question.answer = answer
-                question.answered.set()
+                question.tell(answer)

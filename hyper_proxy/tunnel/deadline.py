@@ -51,9 +51,10 @@ class Slot(Gather):
         return batch
 
 
-def send_by(batch: Gather, lane: Lane, raw: bytes | bytearray, klass: int, seconds: float) -> None:
-    """As Batch.send, but the slot is filled after so many seconds, and it never waits: a full lane is late at once."""
-    position = batch.expect()
+def send_by(
+    batch: Gather, position: int, lane: Lane, raw: bytes | bytearray, klass: int, seconds: float
+) -> None:
+    """Send for an open slot, which is filled after so many seconds at the latest. A full lane is late at once."""
     if lane.is_full(klass):
         batch.fail(position, late(lane, seconds))
     else:

@@ -3,6 +3,9 @@ from hyper_proxy.conn_pool.lane cimport Lane
 from hyper_proxy.tunnel.batch cimport Batch
 
 cdef double JOIN_S
+cdef int ARRAY, MINUS, NIL, STRING
+
+cdef bint is_sign(bytes reply, Py_ssize_t start) except -1
 
 
 cdef class Crowd:
@@ -13,14 +16,13 @@ cdef class Crowd:
 cdef class Descent(Batch):
     cdef public bytes nil
     cdef public bytes nothing
-    cdef public bytes lacking
+    cdef public bint misses
     cdef public dict crowds
     cdef public double deadline_s
     cdef public object counts
     cdef object complete_below
-    cdef dict reads
     cdef object who
 
     cdef bint is_whole(self, bytes reply) except -1
-    cdef join(self, Py_ssize_t position, tuple asked)
-    cpdef read(self, Lane lane, object raw, Py_ssize_t klass, Py_ssize_t shard)
+    cdef join(self, Py_ssize_t position, object raw)
+    cpdef read(self, Lane lane, object raw, Py_ssize_t klass)

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """N levels as one key space: caches above the storage that knows, which has the last word.
 
     read    asks the first level, part by part; a part's misses go to the next level as soon as that part has answered,

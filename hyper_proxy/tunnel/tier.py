@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """One cache level: which of its servers holds a key, what is asked of it, and in which order things may happen."""
 
 from __future__ import annotations
@@ -129,27 +130,28 @@ class Tier:
 
     def _send(self, batch: Batch, lane: Lane, request: bytes, klass: int) -> None:
         if self.deadline_s:
-            send_by(batch, lane, request, klass, self.deadline_s)
+            send_by(batch, batch.expect(), lane, request, klass, self.deadline_s)
         else:
             batch.send(lane, request, klass)
 
-    def fill(self, shard: int, entries: Iterable[tuple[bytes, Told]], told: Gather | None = None) -> None:
+    def fill(self, shard: int, entries: Iterable[tuple[bytes, Told]], told: Sequence[Gather | None] = ()) -> None:
         """Add what was found below, or that nothing was, off the reply's path. Write-back has no other way to a server.
 
-        A server that is busy, or not connected, is spared: what waits for it might come too late. told: gets the
-        server's answer to each entry by its position, or at once an empty one where nothing is sent.
+        A server that is busy, or not connected, is spared: what waits for it might come too late. told: who gets the
+        server's answer to an entry, with its position, or at once an empty one where nothing is sent.
         """
         lane = self.nodes.targets[shard].open_lane()
         for position, (key, item) in enumerate(entries):
             idle = lane is not None and lane.pending_bytes <= SPARE_BYTES and not lane.is_full(IDEMPOTENT)
             request = self._filling(key, item) if idle else None
+            listener = told[position] if told else None
             if request is not None and lane is not None:
                 self.counts.level_fills += 1
-                lane.submit(request, IDEMPOTENT, told, position)
+                lane.submit(request, IDEMPOTENT, listener, position)
                 continue
             self.counts.level_fills_skipped += not idle
-            if told is not None:
-                told.deliver(position, b"")
+            if listener is not None:
+                listener.deliver(position, b"")
 
     def _filling(self, key: bytes, item: Told) -> bytes | None:
         """The request; None when this can't be kept, or not for long enough. Nobody's value may pass for NOTHING."""
@@ -169,7 +171,7 @@ class Tier:
     def _around(self, ttl: float) -> float:
         """With jitter, so that keys filled together do not end together."""
         jitter = self.write_back.jitter
-        return ttl * random.uniform(1 - jitter, 1 + jitter)
+        return ttl * (1 + jitter * (2 * random.random() - 1))
 
     def mark(self, keys: Sequence[bytes]) -> list[bytes]:
         """Mark these keys as written; returns those of which nobody knows whether the mark stands."""

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """GET and MGET over levels whose first one is redis: the whole reply, from below where that of the first level lacks
 something (hyper_proxy/tunnel/descent.py)."""
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 NO_LIMIT = 1 << 40  # the session has measured the request before
 
 
-def complete(levels: Levels, raw: bytes, shard: int, reply: bytes | BackendError, session: RedisSession) -> bytes:
+def complete(levels: Levels, raw: bytes, reply: bytes | BackendError, session: RedisSession) -> bytes:
     """The whole reply to a GET or MGET of keys of one shard, of which the first level said `reply`.
 
     Raises BackendError.
@@ -31,7 +32,8 @@ def complete(levels: Levels, raw: bytes, shard: int, reply: bytes | BackendError
     end = framer.scan(raw, 0)
     verb, *keys = words(raw, framer.args, end)
     single = verb.lower() == b"get"
-    answers = _answers(levels, reply, shard, keys, single)
+    shard = levels.tiers[0].placement.locate(keys[0], 0, len(keys[0]))
+    answers = _answers(levels, reply, shard, keys, single, session)
     try:
         items = levels.complete(Part(shard, list(range(len(keys))), keys), answers)
     except Partial as partial:
@@ -43,11 +45,13 @@ def complete(levels: Levels, raw: bytes, shard: int, reply: bytes | BackendError
 
 
 def _answers(
-    levels: Levels, reply: bytes | BackendError, shard: int, keys: list[bytes], single: bool
+    levels: Levels, reply: bytes | BackendError, shard: int, keys: list[bytes], single: bool, session: RedisSession
 ) -> list[Answer] | BackendError:
     """What it says of each key; the error when that is nothing one can use."""
     if not isinstance(reply, bytes):
         return reply
+    if single and reply == session.nil():
+        return [None]
     try:
         return levels.tiers[0].cache.answers(b"*1\r\n" + reply if single else reply, keys)
     except (ReplyError, ValueError) as fault:

@@ -18,7 +18,7 @@ from hyper_proxy.protocol.redis.commands import COMMANDS
 from hyper_proxy.protocol.redis.encode import bulk, error, null
 from hyper_proxy.protocol.redis.fanout import SPLITS
 from hyper_proxy.protocol.redis.framing import Framer, join_words, split_line, words
-from hyper_proxy.storage.cache import NOTHING, SIGN
+from hyper_proxy.storage.cache import NOTHING
 from hyper_proxy.tunnel.levels import Levels
 
 if not cython.compiled:
@@ -120,7 +120,7 @@ class RedisSession(Session):
                 self.batch = Descent(self.client, self.complete)
             cython.cast(Descent, self.batch).nil = null(self.resp)
             cython.cast(Descent, self.batch).nothing = bulk(NOTHING)
-            cython.cast(Descent, self.batch).lacking = null(self.resp) if top.level.on_miss == "next" else SIGN
+            cython.cast(Descent, self.batch).misses = top.level.on_miss == "next"
             cython.cast(Descent, self.batch).crowds = storage.crowds
             cython.cast(Descent, self.batch).deadline_s = top.deadline_s
             cython.cast(Descent, self.batch).counts = top.counts
@@ -242,7 +242,7 @@ class RedisSession(Session):
         raw: bytes = buf if end - start == len(buf) else buf[start:end]
         self.tally(command.klass)
         if self.leveled:
-            cython.cast(Descent, self.batch).read(lane, raw, command.klass, shard)
+            cython.cast(Descent, self.batch).read(lane, raw, command.klass)
         else:
             self.batch.send(lane, raw, command.klass)
 
@@ -272,7 +272,7 @@ class RedisSession(Session):
     @cython.cfunc
     def send_part(self, command: Command, raw: object, shard: cython.Py_ssize_t) -> None:
         if self.leveled:
-            cython.cast(Descent, self.batch).read(self.lanes[shard], raw, command.klass, shard)
+            cython.cast(Descent, self.batch).read(self.lanes[shard], raw, command.klass)
         else:
             self.batch.send(self.lanes[shard], raw, command.klass)
 
@@ -282,9 +282,9 @@ class RedisSession(Session):
 
     # --- for levels
 
-    def complete(self, raw: bytes, shard: int, reply: Any) -> bytes:
+    def complete(self, raw: bytes, reply: Any) -> bytes:
         """The whole reply, from below where it lacks something. Raises BackendError."""
-        return leveled.complete(self.snapshot.storage, bytes(raw), shard, reply, self)
+        return leveled.complete(self.snapshot.storage, bytes(raw), reply, self)
 
     # --- for the treatments
 
