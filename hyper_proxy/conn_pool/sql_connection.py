@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """One connection to a MySQL or MariaDB server: one statement at a time, each with its deadline.
 
 PyMySQL logs in and quotes; the socket is ours (sql_wire.py), and so is the reading of answers (sql_answer.py). Columns
@@ -22,6 +23,7 @@ from pymysql.err import MySQLError, OperationalError, raise_mysql_exception
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.conn_pool.sql_answer import Answer, packets
 from hyper_proxy.conn_pool.sql_error import DEADLOCK, DUPLICATE, KINDS, LOCK_WAIT, STATEMENT_TIMES, SqlError, describe
+from hyper_proxy.conn_pool.sql_line import Line
 from hyper_proxy.conn_pool.sql_wire import Wire
 from hyper_proxy.stats.classes import ADMIN, WRITE
 
@@ -78,7 +80,9 @@ class SqlConnection:
             ssl_disabled=True,
             defer_connect=True,
         )
+        self.line: Any = None  # a Line, when it is logged in
         self._login()
+        self.line = Line(wire.sock)
 
     def _login(self) -> None:
         node = self.node
@@ -112,17 +116,17 @@ class SqlConnection:
 
         klass: of hyper_proxy.stats.classes, under which it is counted.
         """
-        text: Any = self._driver.cursor().mogrify(sql, tuple(parameters)).encode()
+        escape = self._driver.escape  # as the driver's cursor does it, without one
+        text = (sql % tuple([escape(parameter) for parameter in parameters])).encode()
         if len(text) > self.max_bytes:
             size, most = len(text), self.max_bytes
             raise self.error("size", f"the statement has {size} bytes, the server takes {most} (max_allowed_packet)")
         began = monotonic()
-        self.wire.deadline = began + self.node.read_s
         self._asking = True
         self.node.pool.sent += 1
         self.node.pool.by_class[klass] += 1
         try:
-            answer = self._ask(text)
+            answer = self._ask(text, began + self.node.read_s)
         except MySQLError as error:
             failure = self._translated(error)
             self.node.errors[failure.kind] += 1
@@ -136,17 +140,10 @@ class SqlConnection:
         rows: list[Row] = answer.rows
         return rows
 
-    def _ask(self, text: bytes) -> Answer:
+    def _ask(self, text: bytes, deadline: float) -> Answer:
         """The whole answer to a statement. Raises MySQLError, and NONSENSE."""
-        answer = Answer()
         try:
-            self.wire.sendall(packets(COM_QUERY, text))
-            whole = False
-            while not whole:
-                data = self.wire.receive()
-                if not data:
-                    raise OperationalError(CR_SERVER_LOST, "the server closed it")
-                whole = answer.feed(data)
+            answer: Answer = self.line.ask(packets(COM_QUERY, text), deadline)
         except OSError as error:
             raise OperationalError(CR_SERVER_LOST, error.strerror or str(error)) from error
         if answer.failure:
@@ -189,7 +186,20 @@ class SqlConnection:
 
     def close(self) -> None:
         """End it, without a word: the server notices."""
+        self.line.close()
         self.wire.close()
+
+    def cut(self) -> None:
+        """End it under whoever uses it."""
+        self.wire.cut()
+
+    @property
+    def bytes_in(self) -> int:
+        return self.wire.bytes_in + self.line.bytes_in
+
+    @property
+    def bytes_out(self) -> int:
+        return self.wire.bytes_out + self.line.bytes_out
 
     # ---- errors
 
@@ -203,7 +213,7 @@ class SqlConnection:
 
     def _translated(self, error: MySQLError) -> SqlError:
         read_ms = round(self.node.read_s * 1000)
-        if self.wire.is_late:
+        if self.wire.is_late or (self.line is not None and self.line.is_late):
             return self._say("timeout", f"no answer within {read_ms} ms")
         code, message = _code_and_message(error)
         if not code or code in LOST:

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """A SQL server as a worker sees it: a node whose connections carry one request each, and the pool of them.
 
     take:  an idle connection, the last that was used    ->  or a new one, while there are fewer than max_connections
@@ -127,13 +128,17 @@ class Pool:
     @contextmanager
     def connection(self) -> Iterator[SqlConnection]:
         """A connection for one request; whatever happens, it is given back or closed. Raises BackendError."""
-        if self.node.out:
-            raise self.node.error(self.node.out, OUT_OF_SERVICE[self.node.out])
-        connection = self._take()
+        connection = self.take()
         try:
             yield connection
         finally:
-            self._give_back(connection)
+            self.give_back(connection)
+
+    def take(self) -> SqlConnection:
+        """The same for who gives it back himself. Raises BackendError."""
+        if self.node.out:
+            raise self.node.error(self.node.out, OUT_OF_SERVICE[self.node.out])
+        return self._take_idle() or self._take()
 
     # ---- figures, as of a lane
 
@@ -148,11 +153,11 @@ class Pool:
 
     @property
     def bytes_in(self) -> int:
-        return self._bytes_in + sum(one.wire.bytes_in for one in (*self.idle, *self.lent))
+        return self._bytes_in + sum(one.bytes_in for one in (*self.idle, *self.lent))
 
     @property
     def bytes_out(self) -> int:
-        return self._bytes_out + sum(one.wire.bytes_out for one in (*self.idle, *self.lent))
+        return self._bytes_out + sum(one.bytes_out for one in (*self.idle, *self.lent))
 
     @property
     def in_flight(self) -> int:
@@ -180,7 +185,7 @@ class Pool:
     def cut(self) -> None:
         """End what is lent, too."""
         for connection in self.lent:
-            connection.wire.cut()
+            connection.cut()
         self.close()
 
     def _maybe_retire(self) -> None:
@@ -217,7 +222,7 @@ class Pool:
     def _take_idle(self) -> SqlConnection | None:
         while self.idle:
             connection = self.idle.pop()
-            if connection.wire.is_quiet():
+            if connection.line.is_quiet():
                 self.lent.add(connection)
                 return connection
             self._discard(connection)
@@ -241,7 +246,7 @@ class Pool:
             waiter.wait(max(deadline - monotonic(), 0.001))
         except BaseException:
             if waiter.ready() and waiter.value is not None:
-                self._give_back(waiter.value)
+                self.give_back(waiter.value)
             raise
         finally:
             if not waiter.ready():
@@ -258,7 +263,8 @@ class Pool:
         self.waiters.popleft().set(connection)
         return True
 
-    def _give_back(self, connection: SqlConnection) -> None:
+    def give_back(self, connection: SqlConnection) -> None:
+        """Another request may have it, if the last one has left it clean."""
         if self.closed or not connection.is_clean:
             self.lent.remove(connection)
             self._discard(connection)
@@ -274,6 +280,6 @@ class Pool:
             self._discard(self.idle.pop(0))
 
     def _discard(self, connection: SqlConnection) -> None:
-        self._bytes_in += connection.wire.bytes_in
-        self._bytes_out += connection.wire.bytes_out
+        self._bytes_in += connection.bytes_in
+        self._bytes_out += connection.bytes_out
         connection.close()

@@ -13,7 +13,6 @@ from time import monotonic
 from typing import Any
 
 BUFFER_BYTES = 65536
-PEEK = plain_socket.MSG_PEEK | plain_socket.MSG_DONTWAIT
 
 
 class Wire(io.RawIOBase):
@@ -47,9 +46,7 @@ class Wire(io.RawIOBase):
         """Send before the deadline. Raises OSError."""
         try:
             self._limit()
-            sent = self._send_at_once(data)
-            if sent < len(data):
-                self.sock.sendall(data[sent:])
+            self.sock.sendall(data)
         except TimeoutError:
             self.is_late = True
             raise
@@ -83,34 +80,8 @@ class Wire(io.RawIOBase):
 
     # ---- what the pool calls
 
-    def receive(self) -> bytes:
-        """What is there, at least a byte, before the deadline; b"" at the end. Not through the driver's file, which
-        must be empty (is_drained). Raises OSError."""
-        try:
-            self._limit()
-            data: bytes = self.sock.recv(BUFFER_BYTES)
-        except TimeoutError:
-            self.sock.settimeout(0.0)
-            try:
-                data = self.sock.recv(BUFFER_BYTES)  # a last look: was it the worker itself that had no time?
-            except BlockingIOError:
-                self.is_late = True
-                raise TimeoutError("timed out") from None
-        self.bytes_in += len(data)
-        return data
-
-    def is_quiet(self) -> bool:
-        """Between two statements: has the server neither ended the connection nor said what nobody has asked for?"""
-        try:
-            self.sock._sock.recv(1, PEEK)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        return False
-
     def is_drained(self) -> bool:
-        """The same when the driver has read: is nothing left of what its file took in?"""
+        """When the driver has read: is nothing left of what its file took in, and has the server said nothing more?"""
         self._peeking = True
         try:
             return not self.reader.peek(1) and not self._ended
@@ -123,13 +94,6 @@ class Wire(io.RawIOBase):
         """End it under whoever uses it."""
         with suppress(OSError):
             self.sock.shutdown(plain_socket.SHUT_RDWR)
-
-    def _send_at_once(self, data: bytes) -> int:
-        """Without a look at the time and at other greenlets, which nearly every statement does without."""
-        try:
-            return int(self.sock._sock.send(data))
-        except BlockingIOError:
-            return 0
 
     def _limit(self) -> None:
         left = self.deadline - monotonic()

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """The rows of one MySQL or MariaDB server as a key space.
 
 Reads are single statements at the reader. Writes go to the writer: single statements where one is enough, else a short
@@ -29,6 +30,7 @@ from hyper_proxy.stats.classes import READ
 from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Put, Remove
 from hyper_proxy.storage.sql_shape import Shape, shape_of
 from hyper_proxy.storage.sql_text import marks, texts_of
+from hyper_proxy.storage.together import Together
 
 T = TypeVar("T")
 
@@ -61,9 +63,12 @@ class MysqlShard(KeyValue):
         self.reader = reader
         self.writer = writer
         self.keeps_versions = bool(table.version)
+        self._is_bare = not (table.flags or table.expires or table.version)
         self._texts = texts_of(table, [column for column, _ in level.where])
         self._where: list[Parameter] = [value for _, value in level.where]
         self._last_version = 0
+        self._reading_texts: dict[int, str] = {}  # by the number of keys
+        self._together = Together(self._read_surely)
 
     # ---- reading
 
@@ -74,24 +79,38 @@ class MysqlShard(KeyValue):
 
     def get_many(self, keys: Sequence[bytes]) -> list[Item | None]:
         """Keys of one statement (BATCH_KEYS) are of one moment."""
+        found = self._together.get(keys)
+        return [found.get(key) for key in keys]
+
+    def _read_surely(self, keys: Sequence[bytes]) -> dict[bytes, Item | None]:
         try:
-            found = self._read(keys)
+            return self._read(keys)
         except SqlError as error:
             if not is_lost(error):
                 raise
-            found = self._read(keys)  # reading twice does no harm
-        return [found.get(key) for key in keys]
+            return self._read(keys)  # reading twice does no harm
 
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, Item | None]:
         found: dict[bytes, Item | None] = {}
-        with self._reading.pool.connection() as connection:
+        pool = self._reading.pool
+        connection = pool.take()  # without a context: for every miss of a level above
+        try:
             shape = shape_of(connection, self.table, self.where)
+            encode, decode, item = shape.key.encode, shape.key.decode, self._item
             for batch in _batches(dict.fromkeys(keys)):
-                wanted = [shape.key.encode(key) for key in batch]
-                text = self._texts.read.format(keys=marks(len(wanted)))
-                for row in connection.execute(text, [*wanted, *self._where, *self._now()], READ):
-                    found[shape.key.decode(row[0] or b"")] = self._stored(shape, row, 0).item
+                wanted = [encode(key) for key in batch]
+                text = self._reading_text(len(wanted))
+                for row in connection.execute(text, wanted + self._where + self._now(), READ):
+                    found[decode(row[0] or b"")] = item(shape, row)
+        finally:
+            pool.give_back(connection)
         return found
+
+    def _reading_text(self, keys: int) -> str:
+        text = self._reading_texts.get(keys)
+        if text is None:
+            text = self._reading_texts[keys] = self._texts.read.format(keys=marks(keys))
+        return text
 
     def count(self) -> int:
         with self._reading.pool.connection() as connection:
@@ -269,6 +288,13 @@ class MysqlShard(KeyValue):
         if value is None or (expires_at is not None and expires_at <= now):
             return Stored(None, version)
         return Stored(Item(value, flags, expires_at, version), version)
+
+    def _item(self, shape: Shape, row: Row) -> Item | None:
+        """The same of a row that is not over: the server has compared the time."""
+        if self._is_bare:
+            value = shape.value.decode(row[1:])
+            return None if value is None else Item(value, 0, None, 0)
+        return self._stored(shape, row, 0).item
 
     def _row(self, shape: Shape, key: bytes, put: Put, version: int) -> list[Parameter]:
         row: list[Parameter] = [shape.key.encode(key), *shape.value.encode(put.value)]

@@ -27,6 +27,7 @@ PROCESSES = 8
 KEYS_EACH = 1000  # a process asks for in a round
 SIZES = (1, 10, 100)  # keys of a request
 BATCH = 1000  # rows stored at a time
+COLUMNS = 'key = "k", value = "v"'  # of those that the table has: what the application reads, too
 CONFIG = """\
 [proxy]
 workers = {workers}
@@ -90,7 +91,7 @@ def start(stack: ExitStack, folder: Path) -> tuple[Running, list[Way]]:
     ways = [Way("application", cache.port, database.port)]
     for workers in (1, 2):
         port = free_port()
-        config = CONFIG.format(workers=workers, port=port, cache=cache.address, below=database.level())
+        config = CONFIG.format(workers=workers, port=port, cache=cache.address, below=database.level(COLUMNS))
         fleet = stack.enter_context(Fleet(config, folder))
         ways.append(Way(f"{workers} worker{'s' * (workers > 1)}", port, 0, fleet.process.pid))
     return cache, ways
