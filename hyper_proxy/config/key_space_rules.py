@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hyper_proxy.config.build import BLANK_SERVER
-from hyper_proxy.config.kinds import LOCAL
+from hyper_proxy.config.kinds import LOCAL, PIPELINED
 from hyper_proxy.config.model import Config, Instance
 from hyper_proxy.config.notes import Path
 
@@ -18,7 +18,7 @@ Fault = tuple[int, str, str]  # the level, the key, and what is said of it
 def key_space_faults(config: Config, instance: Instance) -> Iterator[Fault]:
     """Of an instance that has levels."""
     last = len(instance.levels) - 1
-    if instance.levels[last].route is not None and not instance.forwards:
+    if instance.levels[last].route is not None and not instance.forwards and instance.levels[last].storage in PIPELINED:
         what = f"{instance.levels[last].storage} servers behind {instance.protocol} clients have"
         what = "the last of several levels has" if last else what
         yield last, "route", f"{what} no route, they are asked one by one; a level above another may have one"

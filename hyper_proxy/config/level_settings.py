@@ -130,11 +130,11 @@ LEVEL: tuple[Setting, ...] = (
     Setting("pool", "name", NAME, REQUIRED,
             "the name in the route; the level's own servers are the pool main", only=PIPELINED),
     Setting("pool", "servers", _SERVERS, REQUIRED,
-            "its servers; their order is part of where keys live", only=PIPELINED),
+            "its servers; their order is part of where keys live"),
     Setting("pool", "distribution", _ANY_DISTRIBUTION, "",
-            "how a hash chooses a server; empty: as in the level, with its hash", only=PIPELINED),
+            "how a hash chooses a server; empty: as in the level, with its hash"),
     Setting("pool", "hash", _HASH, "",
-            "the hash function of keys, where the pool has a distribution of its own", only=PIPELINED),
+            "the hash function of keys, where the pool has a distribution of its own"),
 
     Setting("rooms", "prefer", names("first", "second", "local"), "first",
             "the room that serves while it can: the one before or after '----', or the one that has servers on a "

@@ -34,9 +34,10 @@ def route_faults(level: Level, path: Path) -> Iterator[Fault]:
 
 
 def unused_pools(level: Level, path: Path) -> Iterator[Fault]:
-    """The pools that the route does not lead to (HP406); nothing as long as it leads nowhere."""
+    """The pools that the route does not lead to (HP406); nothing as long as it leads nowhere, or may not be there."""
     used = level.route.pools if level.route else frozenset((MAIN,))
-    if used - _known(level):
+    faulty = level.route is not None and any(route is BLANK_ROUTE for route in all_routes(level.route))
+    if faulty or level.is_found_out or used - _known(level):
         return
     for i, pool in enumerate(level.pools):
         if pool.name not in used:

@@ -45,6 +45,11 @@ def servers_of(level: Level, path: Path) -> Iterator[tuple[Path, Server]]:
                 yield (*place, index), server
 
 
+def pools_of(level: Level) -> list[tuple[Server, ...]]:
+    """The servers of the level itself and of each other pool."""
+    return [level.servers, *(pool.servers for pool in level.pools)]
+
+
 def repeats(rows: list[tuple[Path, Hashable]]) -> Iterator[tuple[Path, Path, Hashable]]:
     """Each row whose value came before, with the first row that had it."""
     first: dict[Hashable, Path] = {}

@@ -27,7 +27,7 @@ from hyper_proxy.config.notes import Notes, Path, show_path
 from hyper_proxy.config.policy_rules import policy_faults
 from hyper_proxy.config.room_rules import room_faults
 from hyper_proxy.config.route_rules import route_faults, unused_pools
-from hyper_proxy.config.rule import Say, levels_of, repeats, servers_of
+from hyper_proxy.config.rule import Say, levels_of, pools_of, repeats, servers_of
 from hyper_proxy.config.table_rules import (
     columns_are_fixed_or_kept,
     items_are_whole,
@@ -186,7 +186,8 @@ def files_suffice(config: Config, say: Say) -> None:
 def placement_is_sound(config: Config, say: Say) -> None:
     """HP401"""
     for path, level in levels_of(config):
-        if _placeable(level) and catalogue().placement_fault(level) is None:
+        repeated = any(len({one.label for one in pool}) < len(pool) for pool in pools_of(level))  # noted already
+        if _placeable(level) and not repeated and catalogue().placement_fault(level) is None:
             for trap in catalogue().placement_traps(level):
                 say((*path, "distribution"), trap)
 

@@ -11,7 +11,9 @@ from hyper_proxy.config.table_split import split_faults, years_faults
 def lushan_has_a_rule(config: Config, say: Say) -> None:
     """HP206"""
     for path, level in levels_of(config):
-        if level.storage == "lushan" and level.lushan_db is None:
+        instance = config.instances[int(path[1])]
+        fits = instance.protocol == "memcache" and (len(instance.levels) == 1 or level is not instance.levels[-1])
+        if level.storage == "lushan" and level.lushan_db is None and fits:
             say(path, "lushan_db is missing: the rule by which the database of a key is found")
         if level.storage == "mysql":
             if level.table is None:

@@ -245,11 +245,34 @@ def test_servers_of_several_levels_have_names_of_their_own() -> None:
          "HP214", "twice in any"),
         ('storage = "redis"', 'storage = "redis"\nroute = { failover = ["main", 3] }', "HP105", "not an integer"),
         ('storage = "redis"', 'storage = "redis"\nroute = { shadow = "main" }', "HP107", "of is missing"),
+        ('storage = "redis"', 'storage = "lushan"', "HP204", "lushan cannot serve redis"),
+        (":1 b", ":1 a", "HP203", "the alias 'a' is already"),
     ],
 )  # fmt: skip
 def test_one_mistake_is_one_finding(old: str, new: str, code: str, says: str) -> None:
     (found,) = findings(change(PLAIN, old, new))
     assert found.code == code and says in found.message
+
+
+@pytest.mark.parametrize(
+    ("new", "code"),
+    [
+        ('topology = "cluster"', "HP224"),
+        ('route = { failovr = ["main", "spare"] }', "HP106"),
+        ('route = { failover = ["main", { any = 3 }] }', "HP105"),
+    ],
+)
+def test_of_the_pools_of_a_faulty_route_nothing_is_said(new: str, code: str) -> None:
+    (found,) = findings(change(POOLED, ROUTE, new))
+    assert found.code == code
+
+
+def test_a_route_of_a_file_is_refused_once_with_its_pool() -> None:
+    old, new = f'"redis"\n{ROUTE}\nservers = [{SERVERS}]', f'"sqlite"\n{ROUTE}\nservers = ["a.db"]'
+    file = change(POOLED, f"storage = {old}", f"storage = {new}")
+    assert [(found.code, found.line) for found in findings(file)] == [
+        ("HP205", line_of(file, ROUTE)), ("HP205", line_of(file, 'name = "spare"')),
+    ]  # fmt: skip
 
 
 def test_write_back_needs_something_above() -> None:
