@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from hyper_proxy.common.present import Present
 from hyper_proxy.config.model import Instance
 from hyper_proxy.hashing.placement import Placement
 from hyper_proxy.stats.classes import CLASSES
@@ -30,15 +31,17 @@ class Snapshot:
         return self.instance.protocol == other.instance.protocol and type(self.storage) is type(other.storage)
 
 
-class Front:
+class Front(Present):
     """`protocol` makes the session of a client; `snapshot` is what new requests see; `watch` looks at some of them."""
 
+    snapshot: Snapshot
+
     def __init__(self, protocol: Protocol, snapshot: Snapshot, slot: int, watch: Watch) -> None:
+        super().__init__(snapshot)
         self.protocol = protocol
         self.slot = slot
         self.gone = False  # removed from the configuration
         self.sequence = count(1)  # numbers the clients
-        self.snapshot = snapshot
         self.stats = InstanceStats(CLASSES)
         self.watch = watch
         self.clients: set[Client] = set()

@@ -2,13 +2,20 @@ from hyper_proxy.common.clock cimport now
 from hyper_proxy.common.sockio cimport recv, send
 from hyper_proxy.common.gather cimport Gather
 from hyper_proxy.conn_pool.flights cimport Flights
+from hyper_proxy.conn_pool.flusher cimport Flushed, Flusher
 from hyper_proxy.conn_pool.hold cimport Hold
 from hyper_proxy.conn_pool.patience cimport Patience
 from hyper_proxy.conn_pool.replies cimport ReplyParser
 from hyper_proxy.conn_pool.room cimport Room
 
 
-cdef class Lane:
+cdef int CLOSED
+cdef int CONNECTING
+cdef int READY
+cdef Py_ssize_t COMPACT_AT
+
+
+cdef class Lane(Flushed):
     cdef readonly object node
     cdef readonly int state
     cdef readonly Py_ssize_t pending_bytes
@@ -41,7 +48,7 @@ cdef class Lane:
     cdef object timer
     cdef bint scheduled
     cdef Room room
-    cdef object flush_callback
+    cdef Flusher flusher
     cdef Hold hold
 
     cpdef submit(self, object raw, Py_ssize_t klass, Gather gather, Py_ssize_t position)

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """A lane: one pipelined connection to a server, shared by all clients of a worker.
 
-Double buffer: callers append to `pending`; once per turn of the event loop `_flush` swaps it for an empty list and
+Double buffer: callers append to `pending`; once per turn of the event loop `flush` swaps it for an empty list and
 sends it in one system call, so concurrent clients share the call. Replies are matched in order to who waits for them.
 
     pending + queue   accepted, not sent: survive the loss of the connection and leave on the next one
@@ -21,6 +21,7 @@ import cython
 from gevent import get_hub, spawn
 
 from hyper_proxy.common.errors import BackendError
+from hyper_proxy.conn_pool.flusher import flusher
 from hyper_proxy.conn_pool.replies import ReplyError
 
 if not cython.compiled:
@@ -28,6 +29,7 @@ if not cython.compiled:
     from hyper_proxy.common.gather import Gather
     from hyper_proxy.common.sockio import recv, send
     from hyper_proxy.conn_pool.flights import Flights
+    from hyper_proxy.conn_pool.flusher import Flushed
     from hyper_proxy.conn_pool.hold import Hold
     from hyper_proxy.conn_pool.patience import Patience
     from hyper_proxy.conn_pool.room import Room
@@ -44,7 +46,7 @@ COMPACT_AT = 4096  # answered entries kept at the front of `waiting` before they
 
 
 @cython.cclass
-class Lane:
+class Lane(Flushed):
     """greeting: what makes the node's storage ready on a new connection (log in, choose the database ...).
 
     A private lane is one client's for a while: it never connects a second time, since the server has forgotten then
@@ -56,30 +58,23 @@ class Lane:
         self.node = node
         self.greeting = greeting
         self.private = private
-        self.patient = False
+        self.patient = self.leaving = self.scheduled = False
         self.dead: BackendError | None = None
         self.state = CLOSED
         self.max_pending_bytes = node.max_pending_bytes
         self.patience = Patience(node.read_s)
         self.pending: list = []
-        self.pending_bytes = 0
         self.queue: list = []  # gather, position, gather, position ... of `pending`
         self.waiting: list = []  # the same of what was sent, from `head` on
-        self.head = 0
-        # (how many had been sent after it, when) for each send that is not answered yet.
+        self.pending_bytes = self.head = self.unsent_from = 0
         self.flights = Flights(node.latency)
-        self.sent = 0
-        self.answered = 0
-        self.bytes_in = self.bytes_out = 0
+        self.sent = self.answered = self.bytes_in = self.bytes_out = 0
         self.unsent: bytes | None = None
-        self.unsent_from = 0
-        self.leaving = False
         self.fresh = False  # connected, and nothing answered yet
         self.queued_at = 0.0  # when the first of `pending` came
         self.room = Room()
-        self.scheduled = False
         self.loop = get_hub().loop
-        self.flush_callback = self._flush
+        self.flusher = flusher()
         self.hold = Hold(self._release)
         self.fd = -1
         self.sock: Any = None
@@ -111,7 +106,7 @@ class Lane:
         self.queue.append(position)
         if not self.scheduled:
             self.scheduled = True
-            self.loop.run_callback(self.flush_callback)
+            self.flusher.add(self)
 
     @cython.ccall
     def is_full(self, klass: cython.Py_ssize_t) -> cython.bint:
@@ -180,7 +175,8 @@ class Lane:
 
     # --- sending
 
-    def _flush(self) -> None:
+    @cython.cfunc
+    def flush(self) -> None:
         self.scheduled = False
         if self.state != READY or self.unsent is not None or not self.pending:
             return
@@ -203,10 +199,15 @@ class Lane:
     @cython.cfunc
     def _flush_all(self, at: cython.double) -> None:
         pending: list = self.pending
-        self.pending = []
-        self.waiting.extend(self.queue)
-        self.queue = []
-        self._depart(b"".join(pending), len(pending), at)
+        count: cython.Py_ssize_t = len(pending)
+        data: bytes = b"".join(pending)
+        pending.clear()
+        if not self.waiting:
+            self.waiting, self.queue = self.queue, self.waiting
+        else:
+            self.waiting.extend(self.queue)
+            self.queue = []
+        self._depart(data, count, at)
 
     def _send_first(self) -> None:
         self.waiting.extend(self.queue[:2])
@@ -241,7 +242,7 @@ class Lane:
         if self.unsent is not None:
             self.unsent = None
             self.writer.stop()
-            self._flush()
+            self.flush()
         if self.room.waiting and self.pending_bytes <= self.max_pending_bytes:
             self.room.open()
 
@@ -286,10 +287,10 @@ class Lane:
         self.flights.arrive(answered, count, at)
         if self.fresh:
             self.fresh = False
-            self._flush()
+            self.flush()
         elif self.sent == self.answered and self.hold.end():
             # Not at once: clients that have their answers now may ask again before this turn of the loop ends.
-            self.loop.run_callback(self.flush_callback)
+            self.flusher.add(self)
 
     @cython.cfunc
     def deliver(self, replies: list, at: cython.double) -> None:
@@ -365,7 +366,7 @@ class Lane:
         self.fresh = True
         self.flights.ready_at = now()
         self.patience.begin(self.flights.ready_at)
-        self._flush()
+        self.flush()
         if self.leaving:  # a request that began before its node was removed has opened it again
             self.close()
 
@@ -419,9 +420,8 @@ class Lane:
 
     def _lost(self, kind: str, detail: str, blame: bool) -> None:
         if self.state == READY:
-            self.reader.close()
-            self.writer.close()
-            self.sock.close()
+            for owned in (self.reader, self.writer, self.sock):
+                owned.close()
         if self.timer is not None:
             self.timer.close()
         self.reader = self.writer = self.sock = self.timer = self.unsent = None

@@ -1,8 +1,9 @@
 from hyper_proxy.common.clock cimport now
+from hyper_proxy.common.express cimport Giver, Taker
 from hyper_proxy.common.sockio cimport recv, send
 
 
-cdef class Client:
+cdef class Client(Giver):
     cdef readonly object sock
     cdef readonly object address
     cdef readonly object local_address
@@ -20,7 +21,7 @@ cdef class Client:
     cdef object watcher
     cdef object callback
     cdef public double write_s
-    cdef public object express
+    cdef public Taker express
     cdef bint busy
     cdef public Py_ssize_t kept
     cdef public Py_ssize_t lacking
@@ -32,7 +33,6 @@ cdef class Client:
     cdef bytes unsent
     cdef object turn
 
-    cpdef answer_express(self, bytes out, bytes later)
     cdef bint _offer(self, bytes data) except -1
     cdef bytes _receive(self)
     cdef _write_unsent(self)

@@ -24,6 +24,7 @@ from hyper_proxy.common.sockio import untaken
 
 if not cython.compiled:
     from hyper_proxy.common.clock import now
+    from hyper_proxy.common.express import Giver, Taker
     from hyper_proxy.common.sockio import recv, send
 
 SLOW_BYTES = 1024  # a client that takes less within write_s takes nothing
@@ -32,7 +33,7 @@ select_poll = get_original("select", "poll")  # asked with a timeout of 0: geven
 
 
 @cython.cclass
-class Client:
+class Client(Giver):
     """sock: connected and non-blocking; address: what to call the client; local_address: the listener it came to;
     write_s: a client that takes nothing for so long is cut.
     """
@@ -53,7 +54,7 @@ class Client:
     lacking: cython.Py_ssize_t  # bytes that it lacks at least
     held: cython.bint  # not read from, for memory is short
     leaving: cython.bint  # it ends when what it waits for is answered
-    express: Callable[[bytes], bool] | None  # the session's take_express
+    express: Taker | None  # the session
     on_hang_up: Callable[[], None] | None  # called when the client goes away while its request is being answered
     # Called with the size of an answer of which the client does not take all at once; and with 0 when that is over.
     on_stall: Callable[[int], None] | None
@@ -121,11 +122,12 @@ class Client:
         A failure of the session there ends this client, as one in its greenlet would.
         """
         failed: cython.bint = True
-        if self.express is None:
+        express: Taker | None = self.express  # held, for it may end this client, which is all that holds it
+        if express is None:
             return False
         self.busy = True
         try:
-            taken: cython.bint = self.express(data)
+            taken: cython.bint = express.take_express(data)
             failed = False
         finally:
             if failed:
@@ -320,4 +322,4 @@ class Client:
         else:
             self.sock.close()
         self.closed = True
-        self.express = self.on_stall = None  # bound methods of the session, which holds this client
+        self.express = self.on_stall = None  # of the session, which holds this client

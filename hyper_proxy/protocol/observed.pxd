@@ -1,4 +1,5 @@
 from hyper_proxy.common.clock cimport now
+from hyper_proxy.common.express cimport Giver, Taker
 from hyper_proxy.conn_pool.flights cimport Flights
 from hyper_proxy.conn_pool.lane cimport Lane
 from hyper_proxy.stats.access cimport Scribe, Sight
@@ -11,8 +12,8 @@ cdef int PLAIN
 cdef int READ
 
 
-cdef class Observed:
-    cdef readonly object client
+cdef class Observed(Taker):
+    cdef readonly Giver client
     cdef readonly Batch batch
     cdef readonly list lanes
     cdef Py_ssize_t need
@@ -43,4 +44,5 @@ cdef class Observed:
     cdef forget(self)
     cdef int spot(self, Py_ssize_t index, Sight sight) except -1
     cdef Py_ssize_t size(self, bytes reply) except -1
+    cdef Py_ssize_t given(self, bytes buf) except -2
     cdef bint is_single(self, Py_ssize_t at) except -1

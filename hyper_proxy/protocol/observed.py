@@ -15,6 +15,7 @@ from hyper_proxy.protocol import look
 
 if not cython.compiled:
     from hyper_proxy.common.clock import now
+    from hyper_proxy.common.express import Taker
     from hyper_proxy.conn_pool.flights import Flights
     from hyper_proxy.conn_pool.lane import Lane
     from hyper_proxy.stats.access import Scribe, Sight
@@ -32,7 +33,7 @@ READ = 2
 
 
 @cython.cclass
-class Observed:
+class Observed(Taker):
     """Base of Session.
 
     The requests of the present batch are seen[seen_from:seen_to]. It was read at `began`, all of it was handed on at
@@ -106,13 +107,21 @@ class Observed:
     def sample(self, index: cython.Py_ssize_t, reply: object) -> cython.bint:
         """Count the key of the request number `index` of the batch; False when it is not of the simplest kind."""
         sight: Sight = self.watch.scribe.sight
-        if self.spot(index, sight) != READ:
+        kind: cython.int = self.spot(index, sight)
+        size: cython.Py_ssize_t = -1
+        if kind == ODD or sight.keys != 1:
             return False
         buf: bytes = cython.cast(bytes, self.seen)
+        if kind == PLAIN:
+            size = self.given(buf)
+            if size < 0:
+                return False
+        elif isinstance(reply, bytes):
+            size = self.size(reply)
         key: bytes = buf[sight.key_start : sight.key_end]
         self.watch.count_key(key)
-        if isinstance(reply, bytes):
-            self.watch.big.add(key, self.size(reply))
+        if size >= 0:
+            self.watch.big.add(key, size)
         return True
 
     @cython.cfunc
@@ -213,6 +222,12 @@ class Observed:
     def size(self, reply: bytes) -> cython.Py_ssize_t:
         """The bytes of the value in the reply to a READ; 0 when there is none."""
         return 0
+
+    @cython.cfunc
+    @cython.exceptval(-2, check=False)
+    def given(self, buf: bytes) -> cython.Py_ssize_t:
+        """The bytes that the PLAIN request in sight, of one key, brings for it; -1: `describe` must say."""
+        return -1
 
     def describe(self, buf: bytes, start: int, end: int, index: int) -> Asked | None:
         """The request number `index` of those in buf[start:end], which were walked over; None when there is none."""

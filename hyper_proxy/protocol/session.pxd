@@ -1,4 +1,5 @@
 from hyper_proxy.common.clock cimport now
+from hyper_proxy.common.present cimport Present
 from hyper_proxy.protocol.observed cimport Observed
 from hyper_proxy.stats.instance cimport InstanceStats
 from hyper_proxy.tunnel.batch cimport Batch
@@ -14,9 +15,9 @@ cdef double TURN_S
 
 cdef class Session(Observed):
     cdef readonly object front
+    cdef Present present
     cdef readonly object snapshot
     cdef bytes later
-    cdef object answer_callback
     cdef public bint closing
     cdef readonly Py_ssize_t depth
     cdef Py_ssize_t max_depth
@@ -29,7 +30,6 @@ cdef class Session(Observed):
     cpdef finish(self)
     cdef bytes answers(self)
     cdef note_rest(self)
-    cpdef bint take_express(self, bytes data) except -1
     cdef check_answers(self)
     cdef Py_ssize_t walk(self, bytes buf, Py_ssize_t start) except -1
     cdef bint is_whole(self, bytearray rest) except -1

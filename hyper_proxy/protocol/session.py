@@ -7,7 +7,6 @@ waits for nothing but replies takes the express way; everything else is done by 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import cython
@@ -18,6 +17,7 @@ from hyper_proxy.common.turn import let_others_run
 
 if not cython.compiled:
     from hyper_proxy.common.clock import now
+    from hyper_proxy.common.present import Present
     from hyper_proxy.protocol.observed import Observed
     from hyper_proxy.stats.instance import InstanceStats
     from hyper_proxy.tunnel.batch import Batch
@@ -54,9 +54,9 @@ class Session(Observed):
     """
 
     front: Front
+    present: Present  # the front, for C code
     snapshot: Snapshot
     later: bytes | None  # came behind an express batch, for the greenlet
-    answer_callback: Callable[[], None]
     closing: cython.bint  # after what is answered now
     depth: cython.Py_ssize_t  # requests of a batch at most, now
     max_depth: cython.Py_ssize_t
@@ -66,19 +66,18 @@ class Session(Observed):
     turn: cython.double  # when the greenlet went on after others had run
 
     def __init__(self, front: Front, client: Client) -> None:
-        self.front = front
+        self.front = self.present = front
         self.observe(client, front.watch)
         self.stats = front.stats
         self.batch = Batch()
         self.later = None
-        self.answer_callback = self.answer_express
         self.closing = False
         self.depth = FIRST_DEPTH
         self.rest = None
         self.turn = 0.0
         self.snapshot = front.snapshot
         self.take_snapshot()
-        client.express = self.take_express
+        client.express = self
         client.on_stall = self.note_stall
 
     def serve(self) -> None:
@@ -183,7 +182,7 @@ class Session(Observed):
 
     # --- the express way: in the event loop, while the greenlet sleeps in client.read()
 
-    @cython.ccall
+    @cython.cfunc
     @cython.exceptval(-1, check=False)
     def take_express(self, data: bytes) -> cython.bint:
         """Bytes have come: send the requests that wait for nothing but their replies. False: `feed` must do it all.
@@ -191,7 +190,7 @@ class Session(Observed):
         What is not taken here waits in `later` for the greenlet.
         """
         batch: Batch = self.batch
-        if self.rest is not None or batch.crowded or self.front.snapshot is not self.snapshot:
+        if self.rest is not None or batch.crowded or self.present.snapshot is not self.snapshot:
             return False
         self.need = 0
         self.began = now()
@@ -204,7 +203,7 @@ class Session(Observed):
         if len(data) > SEEN_BYTES:
             self.large = True
             self.walked = now()
-        if batch.end_express(self.answer_callback):
+        if batch.end_express(self):
             self.later = data[end:] if end < len(data) else None
         elif end > 0 or batch.slots:  # slots alone: the first request was malformed
             self.later = data[end:] if end < len(data) else None
@@ -213,6 +212,7 @@ class Session(Observed):
             return False
         return True
 
+    @cython.cfunc
     def answer_express(self) -> None:
         """The batch that take_express sent is answered."""
         later, self.later = self.later, None

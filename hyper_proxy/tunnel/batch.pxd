@@ -1,4 +1,5 @@
 from hyper_proxy.common.clock cimport now
+from hyper_proxy.common.express cimport Taker
 from hyper_proxy.common.gather cimport Gather
 from hyper_proxy.conn_pool.lane cimport Lane
 
@@ -11,12 +12,12 @@ cdef class Reducer:
 cdef class Batch(Gather):
     cdef readonly bint express
     cdef readonly bint crowded
-    cdef object on_answered
+    cdef Taker taker
     cdef list plan
     cdef public list waits
 
     cpdef begin_express(self)
-    cpdef bint end_express(self, object on_answered)
+    cpdef bint end_express(self, Taker taker)
     cpdef send(self, Lane lane, object raw, Py_ssize_t klass)
     cpdef room(self, Lane lane, Py_ssize_t klass)
     cpdef bytes ask(self, Lane lane, object raw, Py_ssize_t klass)

@@ -11,7 +11,6 @@ in it has to wait but for replies, and then switching greenlets would be a third
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Protocol
 
 import cython
@@ -20,6 +19,7 @@ from hyper_proxy.common.errors import BackendError
 
 if not cython.compiled:
     from hyper_proxy.common.clock import now
+    from hyper_proxy.common.express import Taker
     from hyper_proxy.common.gather import Gather
     from hyper_proxy.conn_pool.lane import Lane
 
@@ -50,7 +50,7 @@ class Batch(Gather):
     plan: list  # of (first slot, Reducer)
     express: cython.bint
     crowded: cython.bint  # a lane was full in express mode: the next batch must wait for room
-    on_answered: Callable[[], None] | None
+    taker: Taker | None  # of the express batch that is under way
     # Of what had to be waited for before all was sent: (node, seconds before it was sent, of connecting, of answering)
     waits: list | None
 
@@ -59,7 +59,7 @@ class Batch(Gather):
         self.plan = []
         self.express = False
         self.crowded = False
-        self.on_answered = None
+        self.taker = None
         self.waits = None
 
     @cython.ccall
@@ -68,20 +68,20 @@ class Batch(Gather):
         self.express = True
 
     @cython.ccall
-    def end_express(self, on_answered: Callable[[], None]) -> cython.bint:
-        """All is sent. False: every reply is there already; else `on_answered()` is called when it is."""
+    def end_express(self, taker: Taker) -> cython.bint:
+        """All is sent. False: every reply is there already; else `taker` is told when it is."""
         self.express = False
         if self.left == 0:
             return False
-        self.on_answered = on_answered
+        self.taker = taker
         return True
 
     @cython.cfunc
     def complete(self) -> None:
-        if self.on_answered is not None:
-            answered = self.on_answered
-            self.on_answered = None
-            answered()
+        taker: Taker | None = self.taker  # held: the session may end, and this batch with it
+        if taker is not None:
+            self.taker = None
+            taker.answer_express()
         else:
             self.wake()
 

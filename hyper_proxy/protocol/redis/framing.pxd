@@ -20,3 +20,4 @@ cdef class Framer:
 
 
 cpdef list words(bytes buf, Py_ssize_t args, Py_ssize_t end)
+cpdef Py_ssize_t given_bytes(bytes buf, Py_ssize_t args, Py_ssize_t count) noexcept

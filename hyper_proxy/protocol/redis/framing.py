@@ -189,6 +189,25 @@ def words(buf: bytes, args: cython.Py_ssize_t, end: cython.Py_ssize_t) -> list:
     return out
 
 
+@cython.ccall
+@cython.exceptval(check=False)
+def given_bytes(buf: bytes, args: cython.Py_ssize_t, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """The length of `count` words of a whole request, from the "$" at `args` on, together."""
+    p: cython.p_uchar = buf
+    total: cython.Py_ssize_t = 0
+    value: cython.Py_ssize_t
+    while count > 0:
+        value = 0
+        args += 1
+        while p[args] != 13:
+            value = value * 10 + (p[args] - 48)
+            args += 1
+        total += value
+        args += value + 4
+        count -= 1
+    return total
+
+
 def split_line(line: bytes) -> list[bytes]:
     """The words of an inline request, with redis' quoting: "..." with \\n \\r \\t \\b \\a \\xHH, '...' with \\'.
 

@@ -9,6 +9,10 @@ from hyper_proxy.stats.access cimport Sight
 from hyper_proxy.tunnel.descent cimport Descent
 
 
+cdef int SINGLE
+cdef int SPLIT
+
+
 cdef class RedisSession(Session):
     cdef readonly long long id
     cdef public bytes name

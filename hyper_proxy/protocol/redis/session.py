@@ -17,7 +17,7 @@ from hyper_proxy.protocol.redis import asked, conversation, leveled, treat
 from hyper_proxy.protocol.redis.commands import COMMANDS
 from hyper_proxy.protocol.redis.encode import bulk, error, null
 from hyper_proxy.protocol.redis.fanout import SPLITS
-from hyper_proxy.protocol.redis.framing import Framer, join_words, split_line, words
+from hyper_proxy.protocol.redis.framing import Framer, given_bytes, join_words, split_line, words
 from hyper_proxy.storage.cache import NOTHING
 from hyper_proxy.tunnel.levels import Levels
 
@@ -382,6 +382,16 @@ class RedisSession(Session):
             size = size * 10 + (p[i] - 48)
             i += 1
         return size
+
+    @cython.cfunc
+    @cython.exceptval(-2, check=False)
+    def given(self, buf: bytes) -> cython.Py_ssize_t:
+        """All that stands behind the key of a write."""
+        framer: Framer = self.framer
+        command: Command | None = self.last_command
+        if command is None or command.treatment != SINGLE:
+            return -1
+        return given_bytes(buf, framer.key_end + 2, framer.argc - 2)
 
     def describe(self, buf: bytes, start: int, end: int, index: int) -> Asked | None:
         return asked.describe(buf, start, end, index)

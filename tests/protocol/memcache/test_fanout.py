@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hyper_proxy.common.errors import BackendError
+from hyper_proxy.common.express import Giver
 from hyper_proxy.config.load import load_text
 from hyper_proxy.front import Front, Snapshot
 from hyper_proxy.hashing import build
@@ -40,6 +41,10 @@ servers = [{servers}]
 """
 
 
+class Nobody(Giver):
+    """A client that is not connected."""
+
+
 class Proxy:
     """A session of one form of the code, and the parts that it makes of a request; nobody is connected."""
 
@@ -50,7 +55,7 @@ class Proxy:
         self.placement = build(level.hash, level.distribution, level.hash_tag, level.servers)
         snapshot = Snapshot(instance, MemcacheStorage("mc", level), self.placement)
         front = Front(modules[1].MemcacheSession, snapshot, 0, Watch("mc", Journal(0)))
-        self.session = modules[1].MemcacheSession(front, SimpleNamespace(write=None))
+        self.session = modules[1].MemcacheSession(front, Nobody())
         self.kind = modules[0].MultiGet
 
     def cut(self, line: bytes, short: bool = False, rewrite: bool = False, most: int = 10**6) -> tuple[Any, bytes]:

@@ -1,0 +1,7 @@
+cdef class Taker:
+    cdef bint take_express(self, bytes data) except -1
+    cdef answer_express(self)
+
+
+cdef class Giver:
+    cpdef answer_express(self, bytes out, bytes later)

@@ -1,0 +1,2 @@
+cdef class Present:
+    cdef public object snapshot
