@@ -51,7 +51,7 @@ def guarded(owner: Owner, function: str, call: Callable[P, R], *args: P.args, **
         return call(*args, **named)
     except HyperProxyError:
         raise
-    except Exception as error:  # noqa: BLE001  raised again as what it is, a fault of the plug-in
+    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001  raised again as a fault of the plug-in
         fault = PluginError(owner, function, describe(error), place_of(error, owner))
         fault.__cause__ = error
     raise fault

@@ -23,7 +23,8 @@ from hyper_proxy.common.errors import BackendError, ClientError, HyperProxyError
 from hyper_proxy.common.plugin_error import Owner, PluginError, describe, guarded, place_in, place_of
 from hyper_proxy.config.model import Level, Server
 from hyper_proxy.stats.slowlog import Allowance
-from hyper_proxy.storage.keyvalue import Change, Expire, Item, KeyValue, Put, Remove
+from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Put, Remove
+from hyper_proxy.storage.plugged_answers import CHECKS, fault_of_items, fault_of_update
 from hyper_proxy.storage.sharded import Sharded
 
 T = TypeVar("T")
@@ -71,18 +72,22 @@ class Apart(KeyValue):
         self._threads = ThreadPool(THREADS)
         self._closed = False
 
-    def get_many(self, keys: Sequence[bytes]) -> list[Item | None]:
-        items: list[Item | None] = self.run("get_many", keys)
-        if not isinstance(items, list) or len(items) != len(keys):
-            fault = PluginError(self.owner, "get_many", "it has not returned a list of as many items as keys", "")
-            self._report(fault)
-            raise self._error("plugin", str(fault))
-        return items
-
     def update(self, keys: Sequence[bytes], change: Change[T]) -> tuple[T, tuple[int, ...]]:
-        result: tuple[T, tuple[int, ...]] = self.run("update", keys, change)
-        return result
+        results: list[T] = []
 
+        def watched(items: list[Item | None]) -> tuple[Sequence[Edit], T]:
+            wrong = fault_of_items(items, len(keys))
+            if wrong:
+                raise ValueError(f"change was called with what is no item of each key: {wrong}")
+            edits, result = change(items)
+            results.append(result)
+            return edits, result
+
+        answer = self.run("update", keys, watched)
+        self._refuse("update", fault_of_update(answer, len(keys), results))
+        return answer[0], tuple(answer[1])
+
+    get_many = _verb("get_many")
     put_many = _verb("put_many")
     count = _verb("count")
     scan = _verb("scan")
@@ -111,7 +116,17 @@ class Apart(KeyValue):
         result = outcome.get()
         if isinstance(result, Fault):
             raise self._typed(verb, result.error)
+        if verb in CHECKS:
+            self._refuse(verb, CHECKS[verb](result, *args, **named))
         return result
+
+    def _refuse(self, verb: str, wrong: str) -> None:
+        """Raises BackendError when something is wrong with an answer."""
+        if wrong:
+            reason = f"what {type(self.inner).__name__}.{verb} has returned is wrong: {wrong}"
+            fault = PluginError(self.owner, verb, reason, self.owner.origin)
+            self._report(fault)
+            raise self._error("plugin", str(fault))
 
     def close(self) -> None:
         """Tell the plug-in's object, and end the threads: one that hangs is waited for."""

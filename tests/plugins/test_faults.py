@@ -87,6 +87,7 @@ def line_of(text: str, part: str) -> int:
         ("split", "split", 'raise KeyError("split")', "KeyError: 'split'"),
         ("seven", "split", "def split", "a list is wanted, not 7"),
         ("map", "map", 'return {}["map"]', "KeyError: 'map'"),
+        ("exit", "map", 'raise SystemExit("exit")', "SystemExit: exit"),
         ("reduce", "reduce", "return results[5]", "IndexError: list index out of range"),
         ("text", "serialize", "def serialize", "bytes is wanted, not 'text'"),
     ],

@@ -59,6 +59,8 @@ class Echo(plugin.Protocol):
     def map(self, storage, part):
         if part == b"map":
             return {}["map"]
+        if part == b"exit":
+            raise SystemExit("exit")
         if part == b"doze":
             time.sleep(2)
         if part == b"spin":

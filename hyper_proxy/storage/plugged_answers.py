@@ -1,0 +1,94 @@
+"""What is wrong with what a plug-in's storage has returned: told before anybody takes it for an answer.
+
+Each check gets the answer and the arguments of the verb, and returns what is wrong, "" for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hyper_proxy.storage.keyvalue import Item
+
+BEYOND = 1 << 48  # what is no number of keys, and no cursor, any more
+FLAGS = 1 << 32
+SHOWN = 80  # characters of a wrong answer
+
+
+def fault_of_items(items: Any, asked: int) -> str:
+    """Not one Item or None for each key."""
+    if not isinstance(items, list) or len(items) != asked:
+        return f"{_shown(items)} is no list of as many items as keys"
+    return next((f"{_shown(item)} {wrong}" for item in items if item is not None and (wrong := _of_item(item))), "")
+
+
+def fault_of_update(answer: Any, asked: int, results: Sequence[Any]) -> str:
+    """results: what `change` has given, each time that it was called."""
+    if not results:
+        return "it has not called change"
+    if not _is_pair(answer) or answer[0] is not results[-1]:
+        return f"{_shown(answer)} is not the result of change and the versions"
+    versions = answer[1]
+    if not isinstance(versions, tuple | list) or len(versions) != asked or not all(map(_is_count, versions)):
+        return f"{_shown(versions)} are not as many versions as keys"
+    return ""
+
+
+def _of_item(item: Any) -> str:
+    if not isinstance(item, Item):
+        return "is no Item"
+    if not isinstance(item.value, bytes):
+        return "has a value that is no bytes"
+    if not _is_count(item.flags) or item.flags >= FLAGS:
+        return "has flags that are no number of 32 bits"
+    if item.expires_at is not None and not isinstance(item.expires_at, int | float):
+        return "has an expires_at that is neither a time nor None"
+    return "" if _is_count(item.version) else "has a version that is no number"
+
+
+def _of_count(answer: Any) -> str:
+    return "" if _is_count(answer) and answer < BEYOND else f"{_shown(answer)} is no number of keys"
+
+
+def _of_scan(answer: Any, cursor: int, limit: int) -> str:
+    if not _is_pair(answer):
+        return f"{_shown(answer)} is not the next cursor and keys"
+    following, keys = answer
+    if not _is_count(following) or following >= BEYOND:
+        return f"the cursor {_shown(following)} is no number below 2**48"
+    if following and following == cursor:
+        return f"the cursor {following} leads to itself"
+    if not isinstance(keys, list | tuple) or not all(isinstance(key, bytes) for key in keys):
+        return f"{_shown(keys)} is no list of keys"
+    return ""
+
+
+def _of_truth(answer: Any, *arguments: Any) -> str:
+    return "" if isinstance(answer, bool) else f"{_shown(answer)} is neither True nor False"
+
+
+def _is_pair(answer: Any) -> bool:
+    return isinstance(answer, tuple | list) and len(answer) == 2
+
+
+def _is_count(number: Any) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and number >= 0
+
+
+def _shown(answer: Any) -> str:
+    try:
+        text = repr(answer)
+    except Exception:  # noqa: BLE001  code of the plug-in, too
+        text = f"a {type(answer).__name__}"
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+CHECKS: dict[str, Callable[..., str]] = {
+    "get_many": lambda answer, keys: fault_of_items(answer, len(keys)),
+    "count": _of_count,
+    "scan": _of_scan,
+    "put_many_if_absent": _of_truth,
+    "delete_many": lambda answer, keys: _of_count(answer),
+    "expire_many": lambda answer, keys, expires_at: fault_of_items(answer, len(keys)),
+}
+"""By verb; `update` has its own, and what the others return is not looked at."""
