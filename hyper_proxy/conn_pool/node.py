@@ -69,6 +69,8 @@ class Retired:
         self.bytes_in = 0
         self.bytes_out = 0
         self.connects = 0
+        self.handed_on = 0
+        self.warmed = 0
         self.hand_overs = 0
         self.handed_over = 0
         self.took_over = 0

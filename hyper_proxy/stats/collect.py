@@ -106,6 +106,8 @@ def _node(node: Any) -> dict[str, Any]:
         "pending_bytes": sum(lane.pending_bytes for lane in lanes),
         "connections": sum(lane.is_open for lane in lanes) + len(node.relays),
         "connects": node.retired.connects,
+        "handed_on": node.retired.handed_on,
+        "warmed": node.retired.warmed,
         "hand_overs": node.retired.hand_overs,
         "handed_over": node.retired.handed_over,
         "took_over": node.retired.took_over,

@@ -25,6 +25,8 @@ def test_the_next_pool_serves_while_the_first_is_down(routed: Callable[..., Rout
     assert client.get("key") is None
     client.set("key", "second")
     assert client.get("key") == b"second" == proxy.kept("spare", "key")
+    rows = proxy.fleet.stats()["instances"]["shop"]["nodes"]
+    assert {name: row["handed_on"] for name, row in rows.items()} == {"main0": 0, "spare0": 3}
 
 
 @pytest.mark.parametrize("kind", ["redis"], indirect=True)

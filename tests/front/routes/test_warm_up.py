@@ -33,6 +33,8 @@ def test_what_is_missed_is_fetched_and_kept_with_its_time(routed: Callable[..., 
         left = max(int(answer.split(b" t")[1]) for answer in asked if answer.startswith(b"HD"))
     assert LIVES_S - 10 <= left <= LIVES_S
     assert client.get("nowhere") is None
+    rows = proxy.fleet.stats()["instances"]["shop"]["nodes"]
+    assert sum(row["warmed"] for row in rows.values()) == rows["main0"]["warmed"] + rows["main1"]["warmed"] == 1
 
 
 def test_several_keys_of_which_some_are_there(routed: Callable[..., Routed]) -> None:
