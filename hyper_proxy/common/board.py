@@ -12,7 +12,7 @@ import fcntl
 import mmap
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 
 PLACES = 4096
@@ -198,15 +198,22 @@ class Boards:
         return self._rows
 
     def of(self, folder: str) -> Board:
-        """The board in this folder, which is made when it is not there; "" is the one in memory. Raises OSError."""
+        """The board in this folder, which is made when it is not there, unless that which it is in is missing as well;
+        "" is the one in memory. Raises OSError."""
         if not folder:
             self.share()
             assert self._shared is not None
             return self._shared
         if folder not in self._in_folders:
-            os.makedirs(folder, mode=0o750, exist_ok=True)
-            path = os.path.join(folder, "board")
-            self._in_folders[folder] = Board(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640))
+            with suppress(FileExistsError):
+                os.mkdir(folder, mode=0o750)
+            fd = os.open(os.path.join(folder, "board"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+            try:
+                os.posix_fallocate(fd, 0, _BYTES)  # a page that finds no room on the disk later ends its process
+            except OSError:
+                os.close(fd)
+                raise
+            self._in_folders[folder] = Board(fd)
         return self._in_folders[folder]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 
@@ -20,6 +21,7 @@ def room_faults(config: Config, written: Callable[[Path], bool]) -> Iterator[Fau
             said = [field.name for field in fields(Rooms) if written((*path, "rooms", field.name))]
             if level.all_peers:
                 yield from _of_rooms(instance, j, path, said)
+                yield from _of_folder(level, path)
             elif said:
                 yield (*path, "rooms", said[0]), "there is one room: nothing stands behind '----' in servers"
 
@@ -38,6 +40,17 @@ def _of_rooms(instance: Instance, at: int, path: Path, said: list[str]) -> Itera
         yield (*path, "servers"), f"{text}: not for {instance.protocol} over {level.storage} as the last level"
     else:
         yield from _of_writes(level, path, said)
+
+
+def _of_folder(level: Level, path: Path) -> Iterator[Fault]:
+    folder = level.rooms.folder
+    parent = os.path.dirname(folder)
+    if not folder or os.path.isdir(folder):
+        return
+    if os.path.lexists(folder):
+        yield (*path, "rooms", "folder"), f"{folder} is no folder"
+    elif not os.path.isdir(parent):
+        yield (*path, "rooms", "folder"), f"there is no folder {parent}: only the last one of the path is made"
 
 
 def _of_writes(level: Level, path: Path, said: list[str]) -> Iterator[Fault]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 
-from hyper_proxy.common.board import Board, Rows
+import pytest
+
+from hyper_proxy.common.board import Board, Boards, Rows
 
 
 def test_what_a_process_held_and_had_under_way_ends_with_it() -> None:
@@ -33,3 +36,12 @@ def test_what_a_process_held_and_had_under_way_ends_with_it() -> None:
     rows.sweep()
     assert [counts[7] for counts, _ in rows.of_others()] == [0]
     assert [(flags[9], flags[3]) for flags in rows.flags()] == [(0, 0), (0, 1)]
+
+
+def test_a_board_in_a_folder_has_its_room_on_the_disk(tmp_path: Path) -> None:
+    board = Boards().of(str(tmp_path / "rooms"))
+    assert board.place("one").words[1] == 0
+    found = (tmp_path / "rooms/board").stat()
+    assert found.st_blocks * 512 >= found.st_size > 0
+    with pytest.raises(FileNotFoundError):
+        Boards().of(str(tmp_path / "not there/rooms"))

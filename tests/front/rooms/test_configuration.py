@@ -44,6 +44,8 @@ def test_explain_names_both_nodes_of_a_pair() -> None:
         (config('"a:1"', "rooms = { hold_s = 1 }"), "there is one room"),
         (config(TWO, 'rooms = { writes = "mirror" }'), "takes a folder"),
         (config(TWO, 'rooms = { writes = "mirror", folder = "x", on_return = "keep" }'), "on_return has no effect"),
+        (config(TWO, 'rooms = { folder = "not there/x" }'), "only the last one of the path is made"),
+        (config(TWO, 'rooms = { folder = "/dev/null" }'), "/dev/null is no folder"),
         (config(TWO, 'connections = 2\nrooms = { writes = "mirror", folder = "x" }'), "takes connections = 1"),
         (config(TWO, 'rooms = { writes = "mirror" }', below=BELOW), "writes has no effect"),
         (config(TWO, protocol="http"), "not for http over redis"),
