@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import gevent
 from gevent.event import Event
 
+from hyper_proxy.common import log
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.common.gather import Gather
 from hyper_proxy.conn_pool.rooms.pair import BEHIND, DOWN, Pair
@@ -41,6 +42,7 @@ class Heart:
         self.stopped = False
         self.beats = False
         self.mending = False
+        self.told = ["", ""]  # why a side could not be made equal
         pair.wake = self._wake
         self._wake()
 
@@ -97,11 +99,20 @@ class Heart:
     def _mend(self, side: int) -> None:
         try:
             self.mend(side)
+            self.told[side] = ""
         except BackendError as error:
             self.pair.suspect(side, error)
+            self._tell(side, str(error))
         finally:
             self.mending = False
             self.pair.place.let_go()
+
+    def _tell(self, side: int, why: str) -> None:
+        """It is tried again at the next beat: the same reason is told once."""
+        if why != self.told[side]:
+            self.told[side] = why
+            node, room = self.pair.nodes[side].label, self.pair.names[side]
+            log.warning("room.not_equal", instance=self.pair.instance, node=node, room=room, why=why)
 
 
 def _nothing() -> None:

@@ -132,6 +132,25 @@ def test_a_server_that_misses_too_much_is_copied_whole(build: Callable[..., Site
     assert client.get("gone") is None
 
 
+def test_it_is_said_why_a_server_does_not_become_equal(build: Callable[..., Site]) -> None:
+    site = build("redis", MIRROR)
+    site.wait_until_served_by(0)
+    site.wait_until_ready(1)
+    spares = [site.to(server.port) for server in site.rooms[1]]
+    for spare in spares:
+        spare.config_set("maxmemory", "1")
+    client = site.client()
+    for index in range(20):
+        client.set(f"k{index}", "x")
+    site.fleet.wait_log("room.not_equal")
+    told = next(line for line in site.fleet.read_log().splitlines() if "room.not_equal" in line)
+    assert "room=second" in told
+    assert "a key could not be copied: b\"-OOM" in told.replace("\\", "")
+    for spare in spares:
+        spare.config_set("maxmemory", "0")
+    assert len(wait_until_equal(site)) == 20
+
+
 def test_everything_is_removed_from_both(build: Callable[..., Site]) -> None:
     site = build("redis", MIRROR)
     client = site.client()
