@@ -13,7 +13,11 @@ from hyper_proxy.storage.redis import RedisGreeting, encode
 from hyper_proxy.storage.redis_speech import RedisSpeech
 from hyper_proxy.storage.resp import RespParser
 
-FILL = b"*6\r\n$3\r\nSET\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n$2\r\nNX\r\n$2\r\nPX\r\n$%d\r\n%b\r\n"
+# SET key value NX PX milliseconds, in pieces: for each key of a large request.
+SET = b"*6\r\n$3\r\nSET\r\n"
+NX_PX = b"\r\n$2\r\nNX\r\n$2\r\nPX\r\n"
+CRLF = b"\r\n"
+SIZES = [b"$%d\r\n" % size for size in range(1024)]
 
 
 class RedisCache(Cache):
@@ -46,9 +50,11 @@ class RedisCache(Cache):
     def fill(self, key: bytes, item: Item, seconds: float) -> bytes | None:
         if item.flags:
             return None
-        lives = b"%d" % max(1, int(seconds * 1000))
+        lives = str(max(1, int(seconds * 1000))).encode()
         value = item.value
-        return FILL % (len(key), key, len(value), value, len(lives), lives)  # for each key of a large request
+        return b"".join(
+            [SET, size(len(key)), key, CRLF, size(len(value)), value, NX_PX, size(len(lives)), lives, CRLF]
+        )
 
     def mark(self, key: bytes, seconds: float) -> bytes:
         return encode("SET", key, MARK, "PX", int(seconds * 1000))
@@ -58,6 +64,11 @@ class RedisCache(Cache):
 
     def empty(self) -> bytes:
         return encode("FLUSHDB")
+
+
+def size(count: int) -> bytes:
+    """How a string of so many bytes begins."""
+    return SIZES[count] if count < len(SIZES) else b"$%d\r\n" % count
 
 
 def elements(reply: bytes) -> Iterator[bytes | None]:

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """One key space over several others: a key is in the one that the instance's placement chooses.
 
 What is asked of several of them at once is asked of all at the same time. It is atomic in each, not over all: when one

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """What the columns of a table can hold, byte for byte: how keys, values, flags, times and versions become parameters.
 
 A column that would change a value on its way (pad it, fold its case, round it) is refused, or what it would change is.

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """A client's value and the columns that keep it: one column as it is, or several as a JSON object."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# cython: language_level=3, annotation_typing=False
+# cython: language_level=3
 """One question below for all who want the same key at the same time.
 
 Who may share a question that somebody else has asked a moment ago? Who comes to a key that is not marked: had it been
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from time import monotonic
 
+import cython
 from gevent.event import Event
 
 from hyper_proxy.common.errors import BackendError
@@ -28,16 +29,21 @@ class Unanswered(BackendError):
         super().__init__("", "", "internal", "the question to the level below was given up")
 
 
+@cython.final
+@cython.cclass
 class Question:
     """One key, asked below. `answer` is there when it is `answered`: the item, or what was raised instead."""
 
-    __slots__ = ("answer", "answered", "began", "waited")
+    began: cython.double
+    answered: cython.bint
+    waited: Event | None  # of those who wait
+    answer: Told | Exception
 
-    def __init__(self, began: float) -> None:
+    def __init__(self, began: cython.double) -> None:
         self.began = began
         self.answered = False
-        self.waited: Event | None = None  # of those who wait
-        self.answer: Told | Exception = None
+        self.waited = None
+        self.answer = None
 
     def wait(self) -> None:
         """Until it is answered."""
@@ -72,6 +78,7 @@ class Coalesce:
     def read(self, keys: Sequence[bytes], marked: Sequence[bool], ask: Ask) -> list[Told]:
         """The item of each key, by position; `ask` is called with those that nobody is asking for."""
         came = monotonic()
+        question: Question | None
         if True in marked:
             for key, is_marked in zip(keys, marked, strict=True):
                 question = self.open.get(key)

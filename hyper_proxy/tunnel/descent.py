@@ -200,8 +200,9 @@ class Descent(Batch):
 def is_sign(reply: bytes, start: cython.Py_ssize_t) -> cython.bint:
     """Does a value begin there that is none of a client's?"""
     p: cython.p_uchar = reply
-    sign: cython.p_uchar = SIGN
-    size: cython.Py_ssize_t = len(SIGN)
+    wanted: bytes = SIGN
+    sign: cython.p_uchar = wanted
+    size: cython.Py_ssize_t = len(wanted)
     i: cython.Py_ssize_t = 0
     if len(reply) - start < size:
         return False

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """How many reads of a worker are under way to the last level at once; the others wait for their turn.
 
 Caches that have lost everything would bury it otherwise.

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """What became of each key of a read: a server that fails costs its own keys only, at whatever level it is."""
 
 from __future__ import annotations
