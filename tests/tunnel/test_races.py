@@ -105,8 +105,11 @@ def test_who_comes_after_a_write_does_not_share_a_question_from_before_it(build:
     stack.memory.put_many([(b"a", Put(b"old"))])
     before, written = begin_to_read(stack, b"a")
     stack.levels.put_many([(b"a", Put(b"new"))])
+    counts = stack.tiers[0].counts
+    misses = counts.level_misses
     after = [gevent.spawn(stack.read, b"a") for _ in range(20)]
     until(lambda: isinstance(stack.kept(b"a"), Marked), "it is marked")
+    until(lambda: counts.level_misses == misses + 20, "those who came after have found the mark")
     gate = Gate(stack)
     written.set()
     until(lambda: gate.entered, "those who came after have asked")
