@@ -4,4 +4,7 @@ cdef class Taker:
 
 
 cdef class Giver:
+    cdef readonly bint stalled
+    cdef object turn
+
     cpdef answer_express(self, bytes out, bytes later)

@@ -6,6 +6,8 @@ They stand in layers of which the lower one does not know the upper; and calls b
 
 from __future__ import annotations
 
+from typing import Any
+
 import cython
 
 
@@ -28,6 +30,9 @@ class Taker:
 @cython.cclass
 class Giver:
     """A client."""
+
+    stalled: cython.bint  # has it not yet taken all that was written?
+    turn: Any  # a gevent.lock.Semaphore, once several greenlets write
 
     @cython.ccall
     def answer_express(self, out: bytes, later: bytes | None) -> None:

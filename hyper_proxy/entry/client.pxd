@@ -15,7 +15,6 @@ cdef class Client(Giver):
     cdef bint arrived
     cdef public object on_hang_up
     cdef public object on_stall
-    cdef readonly bint stalled
     cdef object switch_in
     cdef object switch_out
     cdef object watcher
@@ -31,7 +30,6 @@ cdef class Client(Giver):
     cdef int writers
     cdef bytes data
     cdef bytes unsent
-    cdef object turn
 
     cdef bint _offer(self, bytes data) except -1
     cdef bytes _receive(self)

@@ -58,10 +58,8 @@ class Client(Giver):
     on_hang_up: Callable[[], None] | None  # called when the client goes away while its request is being answered
     # Called with the size of an answer of which the client does not take all at once; and with 0 when that is over.
     on_stall: Callable[[int], None] | None
-    stalled: cython.bint
     data: bytes | None
     unsent: bytes | None
-    turn: Any  # a gevent.lock.Semaphore, once several greenlets write
     switch_in: Callable[[], object]
     switch_out: Callable[[], object]
     callback: Callable[[], None]

@@ -136,7 +136,7 @@ class Observed(Taker):
         flights: Flights
         if not scribe.ready():
             return scribe.mute
-        if self.failed or batch.waits is not None or self.client.shared or self.spot(0, sight) == ODD:
+        if self.failed or batch.waits is not None or self.client.turn is not None or self.spot(0, sight) == ODD:
             return False
         if self.label_epoch != scribe.epoch:
             self.label = scribe.value(self.client.address)
@@ -145,7 +145,7 @@ class Observed(Taker):
         sight.bytes_in = self.seen_to - self.seen_from
         sight.bytes_out = len(out)
         sight.failed = len(out) > 0 and first[0] in (45, 67, 69, 83) and out.startswith(look.FAILED)
-        sight.node = ""
+        sight.node = None
         sight.began = self.began
         sight.walked = self.walked
         sight.queue_s = sight.connect_s = sight.storage_s = 0.0
@@ -153,13 +153,13 @@ class Observed(Taker):
         for lane in self.lanes:
             flights = lane.flights
             if flights.answering_at >= self.walked:
-                sight.node = lane.node.label
+                sight.node = lane.node
                 sight.connect_s = flights.connecting(self.walked)
                 sight.queue_s = flights.departed(self.walked)
                 sight.storage_s = flights.answering_at - sight.queue_s
                 sight.queue_s -= self.walked + sight.connect_s
                 break
-        if not sight.node and self.lanes:
+        if sight.node is None and self.lanes:
             return False  # a child of a route has answered, or the proxy itself
         self.seeing = True
         return True

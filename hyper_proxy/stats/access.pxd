@@ -1,7 +1,7 @@
 from libc.string cimport memcpy
 
-from hyper_proxy.common.blake2b cimport digest64
 from hyper_proxy.common.lines cimport Lines, Outlet
+from hyper_proxy.common.xxh64 cimport xxh64
 
 
 cdef class Sight:

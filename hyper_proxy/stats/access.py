@@ -16,8 +16,8 @@ from hyper_proxy.common.keyname import readable
 from hyper_proxy.common.log_lines import FORMS, encode, second
 
 if not cython.compiled:
-    from hyper_proxy.common.blake2b import digest64
     from hyper_proxy.common.lines import Lines, Outlet
+    from hyper_proxy.common.xxh64 import xxh64
 
 EVENT = "request.sampled"
 # What stands behind the client, in this order, as in a record of look.py.
@@ -27,20 +27,20 @@ NAMES = (
 )  # fmt: skip
 WIDTH = 24  # that a name is kept in: a copy of a length that the compiler knows takes two instructions
 MOST_DIGITS = 20
-MOST_NODES = 1000  # of which the label is kept
+MOST_NODES = 1000  # of which the label is kept, in how it is written
 
 
 @cython.final
 @cython.cclass
 class Sight:
     """What is known of a batch when it is answered. command: of its first request, with its first key at
-    [key_start:key_end]; node: the label of the server that was waited for last; seconds as in look.Phases.
+    [key_start:key_end]; node: the one that was waited for last, None for nobody; seconds as in look.Phases.
     """
 
     def __init__(self) -> None:
         self.command = b""
         self.keys = self.key_start = self.key_end = self.requests = self.bytes_in = self.bytes_out = 0
-        self.node: Any = ""
+        self.node: Any = None
         self.failed = False
         self.began = self.walked = self.queue_s = self.connect_s = self.storage_s = self.ended = 0.0
 
@@ -101,13 +101,13 @@ class Scribe:
         return encode(self.outlet.form.value(text))
 
     @cython.cfunc
-    def label(self, node: object) -> bytes:
+    def label(self, node: Any) -> bytes:
         """The label of a server as it stands in a line."""
         written: Any = self.nodes.get(node)
         if written is None:
             if len(self.nodes) >= MOST_NODES:
                 self.nodes = {}
-            written = self.nodes[node] = self.value(str(node))
+            written = self.nodes[node] = self.value("" if node is None else node.label)
         return cython.cast(bytes, written)
 
     @cython.cfunc
@@ -264,15 +264,15 @@ def _put_digits(out: cython.p_uchar, at: cython.Py_ssize_t, number: cython.ulong
 def _put_digest(out: cython.p_uchar, at: cython.Py_ssize_t, buf: bytes, start: cython.Py_ssize_t,
                 end: cython.Py_ssize_t, quoted: cython.bint) -> cython.Py_ssize_t:
     """What hyper_proxy.common.keyname.digest says of the key buf[start:end]."""
-    rest: cython.ulonglong = digest64(buf, start, end)
+    digest: cython.ulonglong = xxh64(buf, start, end, 0)
+    shift: cython.int = 64
     if quoted:
         out[at] = 34
         at += 1
-    for _ in range(8):
-        out[at] = _hex((rest >> 4) & 15)
-        out[at + 1] = _hex(rest & 15)
-        rest >>= 8
-        at += 2
+    while shift > 0:
+        shift -= 4
+        out[at] = _hex((digest >> shift) & 15)
+        at += 1
     out[at] = 58
     at = _put_digits(out, at + 1, end - start)
     if quoted:

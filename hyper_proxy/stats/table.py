@@ -207,9 +207,9 @@ after a minute, a quarter after two. `big_keys`, `[[key, bytes], ...]`, are the 
 last ten minutes, by reading or writing them; in a pipeline with multi-key reads the sizes of values that are read are
 not seen. Both are lists of the living workers, added up by key.
 
-A key is shown as its digest and its length in bytes, `a7b6eda801e5347d:5`: 8 bytes of BLAKE2b in hexadecimal.
-`hyper-proxy explain` tells that of a key. With `admin.show_keys` the keys themselves are shown, up to 64 characters,
-what is not printable as `\\xNN`. Keys above 512 bytes are not followed.
+A key is shown as its digest and its length in bytes, `26c7827d889f6da3:5`: XXH64 in hexadecimal, which names a key
+and hides none that can be guessed. `hyper-proxy explain` tells that of a key. With `admin.show_keys` the keys
+themselves are shown, up to 64 characters, what is not printable as `\\xNN`. Keys above 512 bytes are not followed.
 
 This page is made from `hyper_proxy/stats/table.py`.
 """

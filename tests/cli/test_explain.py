@@ -130,7 +130,7 @@ def test_the_object_is_a_contract(file: str, capsys: pytest.CaptureFixture[str])
         "served": True,
         "error": None,
         "way": "the key is on one shard: the request goes there as it came",
-        "keys": [{"key": "user:{42}:x", "digest": "b7598a9807c25785:11", "levels": [{
+        "keys": [{"key": "user:{42}:x", "digest": "fa4ec54b867ad84a:11", "levels": [{
             "level": 1, "storage": "redis", "distribution": "ketama", "hashed": "42", "hash": "fnv1a_64",
             "hash_value": 3031536163, "shard": 1, "node": "10.0.0.2:6379", "label": "b", "route": None, "db": 2,
             "key_sent": "user:{42}:x",
@@ -144,7 +144,7 @@ def test_people_read_lines(file: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out == (
         "user (redis): SET user:{42}:x 'a b'\n"
         "command: set, class idempotent, treatment single\n"
-        "key 'user:{42}:x' (digest b7598a9807c25785:11): fnv1a_64 of '42' is 3031536163, ketama gives shard 1, "
+        "key 'user:{42}:x' (digest fa4ec54b867ad84a:11): fnv1a_64 of '42' is 3031536163, ketama gives shard 1, "
         "10.0.0.2:6379 (b), database 2\n"
         "way: the key is on one shard: the request goes there as it came\n"
         "  -> shard 1, 10.0.0.2:6379 (b): SET user:{42}:x 'a b'\n"
