@@ -1,7 +1,8 @@
 """Which files are hot loops, and whether they run compiled.
 
 A hot loop is a file whose first line starts with `# cython:`. It is ordinary Python that Cython can also compile; the
-shared object then lies beside it and wins on import, unless HYPER_PROXY_PLAIN=1 asks for the source (plain.py).
+shared object then lies beside it and wins on import, unless HYPER_PROXY_PLAIN=1 asks for the source (plain.py). With
+`annotation_typing=False` in that line its annotations are for people alone: it is compiled as it is, with one meaning.
 """
 
 from __future__ import annotations

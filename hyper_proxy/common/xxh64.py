@@ -42,9 +42,7 @@ def stir(lane: cython.ulonglong, w: cython.ulonglong) -> cython.ulonglong:
 
 @cython.ccall
 @cython.exceptval(check=False)
-def xxh64(
-    buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t, seed: cython.ulonglong
-) -> cython.ulonglong:
+def xxh64(buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t, seed: cython.ulonglong) -> cython.ulonglong:
     """The 64 bits of buf[start:end]."""
     p: cython.p_uchar = buf
     i: cython.Py_ssize_t = start

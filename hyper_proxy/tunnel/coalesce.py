@@ -1,4 +1,4 @@
-# cython: language_level=3
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """One question below for all who want the same key at the same time.
 
 Who may share a question that somebody else has asked a moment ago? Who comes to a key that is not marked: had it been
