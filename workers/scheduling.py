@@ -1,6 +1,7 @@
 """How the kernel shares out the cores to this worker: `[proxy] scheduling`.
 
-    batch   woken up, it lets who runs go on to the end of its slice, and then has a longer slice itself
+    batch   woken up, it lets who runs go on to the end of its slice, and then has a longer slice itself; having asked
+            servers it lets who waits for its core go first (hyper_proxy/common/load.py)
     normal  as any program
 
 A worker that is woken by every request serves that one request; one that comes a little later serves all that have come
@@ -14,6 +15,7 @@ import os
 import platform
 
 from hyper_proxy.common import log
+from hyper_proxy.common.load import LOAD
 
 POLICIES = {"batch": os.SCHED_BATCH, "normal": os.SCHED_OTHER}
 
@@ -40,6 +42,7 @@ class _Attributes(ctypes.Structure):
 
 def schedule(name: str) -> None:
     """Use this policy from now on. A system that forbids it is no reason not to serve: that is logged."""
+    LOAD.generous = name == "batch"
     try:
         os.sched_setscheduler(0, POLICIES[name], os.sched_param(0))
         if name == "batch":

@@ -1,3 +1,6 @@
+from hyper_proxy.common.load cimport Load
+
+
 cdef class Flushed:
     cdef flush(self)
 

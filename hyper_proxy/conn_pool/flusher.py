@@ -10,6 +10,11 @@ from weakref import WeakKeyDictionary
 import cython
 from gevent import get_hub
 
+from hyper_proxy.common.load import LOAD
+
+if not cython.compiled:
+    from hyper_proxy.common.load import Load
+
 
 @cython.cclass
 class Flushed:
@@ -47,6 +52,7 @@ class Flusher:
         due: list = self.due
         done: cython.Py_ssize_t = 0
         what: Flushed
+        load: Load = LOAD
         self.due, self.spare = self.spare, due
         try:
             for what in due:
@@ -57,6 +63,7 @@ class Flusher:
                 self.add(due[done])
                 done += 1
             due.clear()
+        load.give_way()
 
 
 _flushers: WeakKeyDictionary[Any, Flusher] = WeakKeyDictionary()

@@ -15,13 +15,13 @@ from typing import Any
 import cython
 from gevent import get_hub
 
+from hyper_proxy.common.load import LOAD
+
 if not cython.compiled:
     from hyper_proxy.common.load import Load
 
 HOLD_S = 0.001
 HOLD_BYTES = 65536  # more makes a full call anyway
-
-LOAD: Load = Load()
 
 
 @cython.cclass
