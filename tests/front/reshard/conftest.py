@@ -52,7 +52,8 @@ class Moving:
         """The configuration with this route, or without one; port: for another fleet on the same servers."""
         pool = f'    [[instance.level.pool]]\n    name = "new"\n    servers = [{self.listed("abc")}]\n' if route else ""
         return (
-            '[proxy]\nworkers = 2\n[[instance]]\nname = "shop"\nprotocol = "redis"\nallow = ["FLUSHDB", "KEYS"]\n'
+            '[proxy]\nworkers = 2\ndrain_timeout_s = 3\n'
+            '[[instance]]\nname = "shop"\nprotocol = "redis"\nallow = ["FLUSHDB", "KEYS"]\n'
             f'listen = ["127.0.0.1:{port or self.port}"]\n'
             f'  [[instance.level]]\n  storage = "redis"\n  servers = [{self.listed(names)}]\n'
             f'  hash_tag = "{{}}"\n  {TIMES}\n{self.more}' + (f"  route = {route}\n{pool}" if route else "")
