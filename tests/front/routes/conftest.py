@@ -20,11 +20,14 @@ TIMES = "timeout = { connect_ms = 500, read_ms = 300 }\n  backoff = { base_ms = 
 
 
 class Routed:
-    """Pools of servers, by name, behind one instance; "main" is that of the level."""
+    """Pools of servers, by name, behind one instance; "main" is that of the level. below: lines of a further level."""
 
-    def __init__(self, stack: ExitStack, folder: Path, kind: str, sizes: dict[str, int], route: str) -> None:
+    def __init__(
+        self, stack: ExitStack, folder: Path, kind: str, sizes: dict[str, int], route: str, below: str
+    ) -> None:
         self.stack = stack
         self.kind = kind
+        self.below = below
         self.pools = {name: [stack.enter_context(START[kind]()) for _ in range(size)] for name, size in sizes.items()}
         self.clients: dict[tuple[str, int], Any] = {}
         self.port = free_port()
@@ -44,7 +47,7 @@ class Routed:
             f'[proxy]\nworkers = 2\n[[instance]]\nname = "shop"\nprotocol = "{self.kind}"\n'
             f'listen = ["127.0.0.1:{self.port}"]\nallow = ["{"FLUSHALL" if self.kind == "redis" else "FLUSH_ALL"}"]\n'
             f'  [[instance.level]]\n  storage = "{self.kind}"\n  servers = [{servers["main"]}]\n  route = {route}\n'
-            f"  {TIMES}\n{pools}"
+            f"  {TIMES}\n{pools}{self.below}"
         )
 
     def client(self) -> Any:
@@ -84,7 +87,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def routed(tmp_path: Path, kind: str) -> Iterator[Callable[[dict[str, int], str], Routed]]:
-    """Starts pools of these sizes behind an instance with this route."""
+def routed(tmp_path: Path, kind: str) -> Iterator[Callable[..., Routed]]:
+    """Starts pools of these sizes behind an instance with this route, maybe above a further level."""
     with ExitStack() as stack:
-        yield lambda sizes, route: Routed(stack, tmp_path, kind, sizes, route)
+        yield lambda sizes, route, below="": Routed(stack, tmp_path, kind, sizes, route, below)

@@ -38,6 +38,23 @@ def test_a_transaction_is_where_writes_go(routed: Callable[..., Routed], kind: s
 
 
 @pytest.mark.parametrize("kind", ["redis"], indirect=True)
+def test_what_is_found_below_is_kept_by_the_master_of_the_replica_that_is_read_from(
+    routed: Callable[..., Routed], kind: str
+) -> None:
+    below = '  [[instance.level]]\n  storage = "sqlite"\n  servers = ["k.db"]\n'
+    proxy = routed({"main": 1, "copies": 1}, ROUTE, below)
+    master, replica, client = proxy.server("main", 0), proxy.server("copies", 0), proxy.client()
+    replica.replicaof("127.0.0.1", proxy.pools["main"][0].port)
+    wait_for(lambda: replica.info("replication")["master_link_status"] == "up", "it is a replica")
+    client.set("key", "below")
+    wait_for(lambda: client.get("key") == b"below" == master.get("key"), "the master has a copy")
+    wait_for(lambda: replica.get("key") == b"below", "and so has its replica")
+    replica.config_set("replica-read-only", "no")
+    replica.set("key", "read here")
+    assert client.get("key") == b"read here"
+
+
+@pytest.mark.parametrize("kind", ["redis"], indirect=True)
 def test_writes_that_are_stuck_hold_back_no_reads(routed: Callable[..., Routed], kind: str) -> None:
     proxy = routed({"main": 1, "copies": 1}, ROUTE)
     proxy.fleet.write(proxy.config(ROUTE).replace("read_ms = 300", "read_ms = 9000, queue_ms = 9000")
