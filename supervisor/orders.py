@@ -180,12 +180,7 @@ class Orders:
         if (name, node) in self._layer.nodes:
             return name, node  # a reload may have taken it away; what was ordered can still be taken back
         instance = self.find_instance(name)
-        everyone = [
-            server for level in instance.levels for server in (*level.all_servers, *level.all_peers, *level.writers)
-        ]
-        eras = [era for level in instance.levels for _, era in level.years]
-        everyone += [server for era in eras for server in (*era.servers, *era.writers)]
-        servers = [server for server in everyone if not server.file]
+        servers = [server for level in instance.levels for server in level.everyone if not server.file]
         if not servers:
             raise Refused(f"instance '{name}' keeps its data in a file, which can't be taken out of service")
         for server in servers:

@@ -23,6 +23,7 @@ _BYTES = PLACES * WORDS * _WORD_BYTES  # pages, all of them
 ROWS = 128  # of counters, one for a process that counts what it has under way
 CELLS = 4096  # in a row
 _ROW_BYTES = CELLS * 2
+SWEEP_S = 0.1
 _NOTHING = memoryview(bytes(2 * CELLS)).cast("H")
 NAME = 0  # the word that says whose place it is
 
@@ -118,6 +119,7 @@ class Rows:
         self._board = board
         self._last = board.place("rows").words  # word 1: how many were ever taken
         self._counts, self._begun, self._flags = (_rows(board.fd, kind) for kind in range(3))
+        self._sweep_at = 0.0
         self.mine = -1
 
     def take(self) -> bool:
@@ -131,8 +133,11 @@ class Rows:
             self._last[1] = max(self._last[1], self.mine + 1)
         return True
 
-    def sweep(self) -> None:
-        """Forget what processes had under way and held that have ended, however that was."""
+    def sweep(self, at: float) -> None:
+        """Forget what processes had under way and held that have ended, however that was; at most every SWEEP_S."""
+        if at < self._sweep_at:
+            return
+        self._sweep_at = at + SWEEP_S
         for row in range(self._last[1]):
             if row != self.mine and self._board.take(_ROW_LOCKS + row):
                 self._counts[row][:] = self._flags[row][:] = _NOTHING

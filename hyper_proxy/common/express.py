@@ -19,12 +19,12 @@ class Taker:
     @cython.exceptval(-1, check=False)
     def take_express(self, data: bytes) -> cython.bint:
         """Bytes have come: are they taken, and will answer_express be called when they are answered?"""
-        raise NotImplementedError(f"{type(self).__name__} does not define take_express()")
+        raise NotImplementedError
 
     @cython.cfunc
     def answer_express(self) -> None:
         """What was taken is answered."""
-        raise NotImplementedError(f"{type(self).__name__} does not define answer_express()")
+        raise NotImplementedError
 
 
 @cython.cclass
@@ -37,4 +37,4 @@ class Giver:
     @cython.ccall
     def answer_express(self, out: bytes, later: bytes | None) -> None:
         """The answer to what was taken; `later`: what is not taken of it, None for nothing, b"" to end the client."""
-        raise NotImplementedError(f"{type(self).__name__} does not define answer_express()")
+        raise NotImplementedError

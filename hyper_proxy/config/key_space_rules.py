@@ -60,9 +60,8 @@ def _is_told(keeper: Instance, writer: Instance) -> bool:
 def _homes(instance: Instance) -> frozenset[Home]:
     found: set[Home] = set()
     for level in instance.levels[-1:]:
-        servers = (*level.all_servers, *level.all_peers, *level.writers)
         table = level.table.label if level.table else ""
-        found |= {(one.address, level.database, table) for one in servers if one != BLANK_SERVER}
+        found |= {(one.address, level.database, table) for one in level.everyone if one != BLANK_SERVER}
     return frozenset(found)
 
 

@@ -199,6 +199,12 @@ class Level:
         return sum((pool.peers for pool in self.pools), self.peers)
 
     @property
+    def everyone(self) -> tuple[Server, ...]:
+        """All servers that it names, whatever for; some maybe more than once."""
+        eras = [server for _, era in self.years for server in (*era.servers, *era.writers)]
+        return (*self.all_servers, *self.all_peers, *self.writers, *eras)
+
+    @property
     def is_found_out(self) -> bool:
         """Are the servers that have the keys others than those that are listed, and do they change?"""
         return self.topology != "servers"
@@ -206,9 +212,7 @@ class Level:
     @property
     def usual_connections(self) -> int:
         """How many a worker may have open to all servers of the level, those of single clients left aside."""
-        servers = len(self.all_servers) + len(self.all_peers) + len(self.writers)
-        servers += sum(len(era.servers) + len(era.writers) for _, era in self.years)
-        servers += FOUND_OUT if self.is_found_out else 0
+        servers = len(self.everyone) + (FOUND_OUT if self.is_found_out else 0)
         return servers * (self.max_connections if self.table else self.connections)
 
     def pool_levels(self) -> dict[str, Level]:

@@ -23,7 +23,7 @@ class Flushed:
     @cython.cfunc
     def flush(self) -> None:
         """Send it."""
-        raise NotImplementedError(f"{type(self).__name__} does not define flush()")
+        raise NotImplementedError
 
 
 @cython.cclass

@@ -19,7 +19,7 @@ cdef class Line:
     cdef Answer answer
     cdef object failure
     cdef bint ended
-    cdef bint unasked
+    cdef readonly bint unasked
     cdef double deadline
     cdef object loop
     cdef object reader

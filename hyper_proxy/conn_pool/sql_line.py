@@ -66,6 +66,8 @@ class Line:
     @cython.ccall
     def ask(self, data: bytes, deadline: cython.double) -> Answer:
         """Send a statement and wait for its answer, until this moment of the clock. Raises OSError and ValueError."""
+        if self.unasked:
+            raise ConnectionResetError("the server has ended it, or said what nobody has asked for")
         answer: Answer = Answer()
         self.answer = answer
         self.failure = None

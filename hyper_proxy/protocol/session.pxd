@@ -14,8 +14,7 @@ cdef double TURN_S
 
 
 cdef class Session(Observed):
-    cdef readonly object front
-    cdef Present present
+    cdef readonly Present front
     cdef readonly object snapshot
     cdef bytes later
     cdef public bint closing

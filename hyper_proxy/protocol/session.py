@@ -17,7 +17,6 @@ from hyper_proxy.common.turn import let_others_run
 
 if not cython.compiled:
     from hyper_proxy.common.clock import now
-    from hyper_proxy.common.present import Present
     from hyper_proxy.protocol.observed import Observed
     from hyper_proxy.stats.instance import InstanceStats
     from hyper_proxy.tunnel.batch import Batch
@@ -54,7 +53,6 @@ class Session(Observed):
     """
 
     front: Front
-    present: Present  # the front, for C code
     snapshot: Snapshot
     later: bytes | None  # came behind an express batch, for the greenlet
     closing: cython.bint  # after what is answered now
@@ -66,7 +64,7 @@ class Session(Observed):
     turn: cython.double  # when the greenlet went on after others had run
 
     def __init__(self, front: Front, client: Client) -> None:
-        self.front = self.present = front
+        self.front = front
         self.observe(client, front.watch)
         self.stats = front.stats
         self.batch = Batch()
@@ -190,7 +188,7 @@ class Session(Observed):
         What is not taken here waits in `later` for the greenlet.
         """
         batch: Batch = self.batch
-        if self.rest is not None or batch.crowded or self.present.snapshot is not self.snapshot:
+        if self.rest is not None or batch.crowded or self.front.snapshot is not self.snapshot:
             return False
         self.need = 0
         self.began = now()

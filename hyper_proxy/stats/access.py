@@ -66,10 +66,6 @@ class Scribe:
         """Does the log leave such records out?"""
         return self.outlet.mute
 
-    def forget(self) -> None:
-        """Look at everything anew before the next record."""
-        self.epoch = -1
-
     @cython.cfunc
     @cython.exceptval(-1, check=False)
     def ready(self) -> cython.bint:
@@ -103,11 +99,12 @@ class Scribe:
     @cython.cfunc
     def label(self, node: Any) -> bytes:
         """The label of a server as it stands in a line."""
-        written: Any = self.nodes.get(node)
+        label: str = "" if node is None else node.label
+        written: Any = self.nodes.get(label)
         if written is None:
             if len(self.nodes) >= MOST_NODES:
                 self.nodes = {}
-            written = self.nodes[node] = self.value("" if node is None else node.label)
+            written = self.nodes[label] = self.value(label)
         return cython.cast(bytes, written)
 
     @cython.cfunc

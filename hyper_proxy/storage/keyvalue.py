@@ -219,6 +219,3 @@ class KeyValue(ABC):
             return [Expire(None) if timed else None], timed
 
         return self.update([key], change)[0]
-
-
-# ---- pure pieces that changes are made of

@@ -36,7 +36,7 @@ SUSPECT = frozenset(("protocol", "internal"))  # those that may be one value's, 
 class Backlog:
     """What waits, by key, the last write only. Several generations of a configuration have the same one.
 
-    lost: values that were given up; retries: rounds that failed.
+    lost: values that were given up; retries: rounds in which something failed that is tried again.
     """
 
     def __init__(self, instance: str, below: KeyValue, max_bytes: int) -> None:
@@ -99,6 +99,7 @@ class Backlog:
                 for key in self.leaving:
                     del self.waiting[key]
                 self.failure = self._write(self.leaving)
+                self.retries += self.failure is not None
                 for key, put in self.leaving.items():
                     self.bytes -= _size(key, put)
                 self.leaving = {}
@@ -111,9 +112,10 @@ class Backlog:
             self.running = False
             ACTIVE.discard(self)
 
-    def _write(self, entries: dict[bytes, Put]) -> BackendError | None:
-        """Below; what that could not take waits on, unless it was written again. Returns the failure."""
-        error = self._put(list(entries.items()))
+    def _write(self, entries: dict[bytes, Put], is_round: bool = True) -> BackendError | None:
+        """Below; what that could not take waits on, behind all others, unless it was written again. Returns the
+        failure; an unforeseen one is shown once a round."""
+        error = self._put(list(entries.items()), is_round)
         if error is None:
             return None
         if len(entries) > 1 and (isinstance(error, ClientError) or error.kind in HOPELESS | SUSPECT):
@@ -121,25 +123,25 @@ class Backlog:
         if isinstance(error, ClientError) or error.kind in HOPELESS:
             self._give_up(entries, error)
             return None
-        self.retries += 1
         again = {key: put for key, put in entries.items() if key not in self.waiting}
         self.bytes += sum(_size(key, put) for key, put in again.items())
-        self.waiting = again | self.waiting
+        self.waiting.update(again)
         return error
 
-    def _put(self, entries: list[tuple[bytes, Put]]) -> BackendError | ClientError | None:
+    def _put(self, entries: list[tuple[bytes, Put]], is_round: bool) -> BackendError | ClientError | None:
         """Below, or the failure."""
         try:
             self.below.put_many(entries)
         except (BackendError, ClientError) as error:
             return error
         except Exception as error:  # noqa: BLE001  what was answered must not be lost, and who waits for it must be told
-            faults.show(self)
+            if is_round:
+                faults.show(self)
             return BackendError(self.instance, self.below.kind, "internal", f"it could not be written: {error!r}")
         return None
 
     def _write_singly(self, entries: dict[bytes, Put]) -> BackendError | None:
-        failures = [self._write({key: put}) for key, put in entries.items()]
+        failures = [self._write({key: put}, is_round=False) for key, put in entries.items()]
         return next((failure for failure in failures if failure is not None), None)
 
     def _give_up(self, entries: dict[bytes, Put], error: Exception) -> None:

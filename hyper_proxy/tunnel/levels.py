@@ -109,7 +109,8 @@ class Levels(KeyValue):
     def _complete(self, depth: int, part: Part, answers: list[Answer]) -> list[Told]:
         items: list[Told] = [answer if isinstance(answer, Item) else None for answer in answers]
         tier = self.tiers[depth]
-        tier.counts.negative_hits += answers.count(ABSENT)
+        if tier.write_back.negative_ttl:
+            tier.counts.negative_hits += answers.count(ABSENT)
         misses = tier.level.on_miss == "next"
         wanted = [at for at, answer in enumerate(answers) if isinstance(answer, Marked) or (misses and answer is None)]
         if not wanted:

@@ -26,14 +26,14 @@ def test_what_a_process_held_and_had_under_way_ends_with_it() -> None:
     try:
         assert os.read(told, 1) == b"x"
         assert rows.take()
-        rows.sweep()
+        rows.sweep(1.0)
         assert [(counts[7], begun[7]) for counts, begun in rows.of_others()] == [(1, 1)]
         assert [flags[9] for flags in rows.flags()] == [1, 0]
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     rows.own()[2][3] = 1
-    rows.sweep()
+    rows.sweep(2.0)
     assert [counts[7] for counts, _ in rows.of_others()] == [0]
     assert [(flags[9], flags[3]) for flags in rows.flags()] == [(0, 0), (0, 1)]
 

@@ -224,3 +224,13 @@ def test_a_successor_goes_on_with_what_waits(build: Build) -> None:
     writer.join(10)
     assert below(stack, b"a") == [b"2"]
     assert stack.read(b"a") == [b"2"]
+
+
+def test_writes_that_fail_hold_up_no_others_however_many_they_are(build: Build) -> None:
+    stack = build("redis", policies=BEHIND)
+    bad = [b"bad%d" % number for number in range(behind.ROUND + 100)]
+    failing(stack, "protocol", *bad)
+    stack.levels.put_many([(key, Put(b"1")) for key in bad])
+    stack.levels.put_many([(b"good", Put(b"1"))])
+    until(lambda: below(stack, b"good") == [b"1"], "the good one is below")
+    assert below(stack, *bad) == [None] * len(bad)

@@ -180,7 +180,7 @@ class Copying:
 
     def tidy(self) -> None:
         """At every beat: copy what is doubtful, if both are well; of a side that is not it is kept."""
-        self.overlap.rows.sweep()
+        self.overlap.rows.sweep(monotonic())
         other = 1 - self.pair.active
         state = self.pair.state(other)
         gets_all = not state & DOWN and (not state & BEHIND or state & CATCHING_UP)

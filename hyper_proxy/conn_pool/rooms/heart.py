@@ -59,15 +59,17 @@ class Heart:
             gevent.spawn(self._run)
 
     def _run(self) -> None:
-        while not self.stopped or self.pair.waiting:
-            self.due.clear()
-            for sign in self.signs:
-                self._ask(sign)
-            self.pair.follow()
-            if not self.stopped:
-                self._care()
-            self.due.wait(self.pair.rooms.interval_ms / 1000)
-        self.beats = False
+        try:
+            while not self.stopped or self.pair.waiting:
+                self.due.clear()
+                for sign in self.signs:
+                    self._ask(sign)
+                self.pair.follow()
+                if not self.stopped:
+                    self._care()
+                self.due.wait(self.pair.rooms.interval_ms / 1000)
+        finally:
+            self.beats = False  # after an unforeseen fault, which is shown, the next doubt begins anew
 
     def _care(self) -> None:
         for side in range(2):

@@ -11,7 +11,7 @@ import gevent
 from gevent import get_hub
 from gevent.event import Event
 
-from hyper_proxy.common import log
+from hyper_proxy.common import faults, log
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import Level, Server
 from hyper_proxy.conn_pool.lane import Lane
@@ -183,6 +183,8 @@ class Discovered(Pools):
                 expected = isinstance(error, BackendError | ReplyError)
                 why = str(error) if expected else repr(error)
                 if why != told:
+                    if not expected:
+                        faults.show(self)
                     told = why
                     log.warning("topology.unknown", instance=self.instance, why=told)
             gevent.sleep(LEAST_S * uniform(0.8, 1.2))

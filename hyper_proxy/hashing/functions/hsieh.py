@@ -2,7 +2,7 @@
 """Paul Hsieh's SuperFastHash (www.azillionmonkeys.com/qed/hash.html) in twemproxy's form.
 
 That form starts from 0, not from the length, and the last byte of a tail of three has the sign of a C `char`, as in
-fnv.py; all other bytes have none.
+hash.py; all other bytes have none.
 """
 
 import cython

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
-from tests.front.topology.cluster_kit import slot_of
+from tests.front.topology.cluster_kit import Cluster, Node, slot_of
 from tests.front.topology.conftest import Proxied
 from tests.kit.fleet import COMMAND
 from tests.kit.wait import wait_for
@@ -24,6 +26,33 @@ def told(listener: Any) -> tuple[str, str | None, Any]:
     assert message is not None, "nothing has come"
     channel = message["channel"]
     return message["type"], channel.decode() if channel is not None else None, message["data"]
+
+
+def neighbours(cluster: Cluster) -> tuple[list[str], Node, Node]:
+    """Three channels of one master, in slots of their own; that master, and another one."""
+    home = cluster.owner(slot_of(CHANNELS[0]))
+    names = [name for name in CHANNELS if cluster.owner(slot_of(name)) is home][:3]
+    assert len({slot_of(name) for name in names}) == 3
+    return names, home, next(one for one in cluster.masters if one is not home)
+
+
+def unread(node: Node) -> int:
+    """Connections on which something has come that a frozen server has not read."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(int(row[1].split(":")[1], 16) == node.port and int(row[4].split(":")[1], 16) > 0 for row in rows)
+
+
+def give_away(cluster: Cluster, stack: ExitStack, name: str, target: Node) -> Callable[[], None]:
+    """All but the master that has it know already that the channel's slot is at `target`; call to tell that one."""
+    slot = slot_of(name)
+    source = cluster.owner(slot)
+    cluster.begin_move(slot, target)
+    for node in (target, *(one for one in cluster.masters if one not in (source, target))):
+        node.ask("CLUSTER SETSLOT", slot, "NODE", target.id)
+    connection = source.client.connection_pool.get_connection()
+    stack.callback(source.client.connection_pool.release, connection)
+    stack.callback(connection.read_response)
+    return lambda: connection.send_command("CLUSTER", "SETSLOT", slot, "NODE", target.id)
 
 
 def connections(proxy: Proxied) -> int:
@@ -82,6 +111,85 @@ def test_listeners_go_with_their_slot_and_are_not_told(proxied: Callable[..., Pr
         server.server.kill()
     with pytest.raises(redis.RedisError):  # it is closed, and redis-py tries once more in vain
         wait_for(lambda: listener.get_message(timeout=1), "it is told")
+
+
+def test_a_slot_that_leaves_is_not_taken_for_the_answer_to_a_request(proxied: Callable[..., Proxied]) -> None:
+    proxy = proxied()
+    (leaving, wanted, _), home, target = neighbours(proxy.cluster)
+    client, listener = proxy.client(), proxy.client().pubsub()
+    listener.ssubscribe(leaving)
+    assert told(listener) == ("ssubscribe", leaving, 1)
+    with ExitStack() as stack:
+        tell = give_away(proxy.cluster, stack, leaving, target)
+        home.server.freeze()
+        tell()
+        listener.ssubscribe(wanted)
+        wait_for(lambda: unread(home) > 1, "both are under way")
+        home.server.thaw()
+    assert told(listener) == ("ssubscribe", wanted, 2)
+    for name in (leaving, wanted):
+        wait_for(lambda name=name: client.spublish(name, "x") == 1, "it listens")  # type: ignore[misc]
+        assert told(listener) == ("smessage", name, b"x")
+
+
+def test_channels_are_left_while_the_slot_of_one_leaves(proxied: Callable[..., Proxied]) -> None:
+    proxy = proxied()
+    names, home, target = neighbours(proxy.cluster)
+    client, listener = proxy.client(), proxy.client().pubsub()
+    listener.ssubscribe(*names)
+    assert [told(listener)[0] for _ in names] == ["ssubscribe"] * 3
+    with ExitStack() as stack:
+        tell = give_away(proxy.cluster, stack, names[0], target)
+        home.server.freeze()
+        tell()
+        listener.sunsubscribe(*names[:2])
+        wait_for(lambda: unread(home) > 1, "both are under way")
+        home.server.thaw()
+    assert [told(listener) for _ in range(2)] == [("sunsubscribe", names[0], 2), ("sunsubscribe", names[1], 1)]
+    assert [client.spublish(name, "x") for name in names] == [0, 0, 1]
+    assert told(listener) == ("smessage", names[2], b"x")
+
+
+def test_a_channel_that_is_left_while_it_is_on_its_way_does_not_arrive(proxied: Callable[..., Proxied]) -> None:
+    proxy = proxied()
+    (name, *_), _, target = neighbours(proxy.cluster)
+    client, listener = proxy.client(), proxy.client().pubsub()
+    listener.ssubscribe(name)
+    assert told(listener) == ("ssubscribe", name, 1)
+    with ExitStack() as stack:
+        tell = give_away(proxy.cluster, stack, name, target)
+        target.server.freeze()
+        tell()
+        wait_for(lambda: unread(target) > 0, "it is on its way")
+        listener.sunsubscribe(name)
+        assert listener.get_message(timeout=0.2) is None or True
+        target.server.thaw()
+    assert told(listener) == ("sunsubscribe", name, 0)
+    assert listener.connection is not None
+    wait_for(lambda: connections(proxy) == 0, "nobody listens")
+    listener.subscribe("news")
+    assert told(listener)[:2] == ("subscribe", "news"), "and nothing before"
+    assert client.spublish(name, "nobody") == 0
+
+
+def test_nobody_listens_for_a_client_that_went_while_a_channel_was_on_its_way(proxied: Callable[..., Proxied]) -> None:
+    proxy = proxied()
+    (name, *_), _, target = neighbours(proxy.cluster)
+    client, listener = proxy.client(), proxy.client().pubsub()
+    client.ping()
+    listener.ssubscribe(name)
+    assert told(listener) == ("ssubscribe", name, 1)
+    with ExitStack() as stack:
+        tell = give_away(proxy.cluster, stack, name, target)
+        target.server.freeze()
+        tell()
+        wait_for(lambda: unread(target) > 0, "it is on its way")
+        listener.connection.disconnect()
+        wait_for(lambda: proxy.fleet.stats()["instances"]["shop"]["clients"] == 1, "it is gone")
+        target.server.thaw()
+    wait_for(lambda: "cmdstat_ssubscribe" in target.info("INFO commandstats"), "the channel has arrived")
+    wait_for(lambda: connections(proxy) == 0, "nobody listens")
+    assert client.spublish(name, "nobody") == 0
 
 
 def test_explain_says_where_a_message_goes(shared: Proxied) -> None:
