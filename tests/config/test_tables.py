@@ -71,6 +71,13 @@ def test_years(table: str, years: str, code: str, says: str) -> None:
     assert not found or says in found[0].message
 
 
+def test_servers_of_years_are_servers_of_the_level() -> None:
+    said = change(text(DATED), "where = { deleted = 0 }", f"where = {{ deleted = 0 }}\n  years = {{ {OLDER} }}")
+    levels = [level for instance in load_text(said, "x.toml").instances for level in instance.levels]
+    everyone = {server.address for level in levels for server in level.everyone}
+    assert {"10.0.0.1:3306", "10.0.0.7:3306", "10.0.0.8:3306"} <= everyone
+
+
 @pytest.mark.parametrize(("said", "code", "says"), [
     ('{ name = "b", time = "t" }', "", ""),
     ('{ name = "a.b", time = "t", where = { server_id = 1, kind = "x" } }', "", ""),
