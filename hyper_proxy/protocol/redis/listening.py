@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import gevent
 from gevent.event import AsyncResult
-from gevent.lock import BoundedSemaphore
 
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.conn_pool.replies import ReplyError
@@ -34,7 +33,10 @@ def confirmation(message: bytes) -> tuple[bytes, bytes] | None:
 
 
 class Link:
-    """hear: is told each message of the server, in order. Raises BackendError when there is no connection."""
+    """hear: is told each message of the server, in order. Raises BackendError when there is no connection.
+
+    awaited: confirmations that the request under way still lacks; there is one request at a time.
+    """
 
     def __init__(self, session: RedisSession, node: Node, hear: Callable[[Link, bytes], None]) -> None:
         self.session = session
@@ -44,8 +46,6 @@ class Link:
         self.sock.settimeout(None)
         node.relays.add(self.sock)
         self.parser = node.parser()
-        self.turn = BoundedSemaphore()
-        self.wanted = 0  # requests that are under way, or wait for their turn
         self.awaited = 0
         self.refusal = b""
         self.closed = False
@@ -57,39 +57,32 @@ class Link:
 
         Raises BackendError.
         """
-        self.wanted += 1
+        self.awaited, self.refusal, self.answered = count, b"", AsyncResult()
         try:
-            return self._ask(raw, count)
-        finally:
-            self.wanted -= 1
-
-    def _ask(self, raw: bytes, count: int) -> bytes:
-        with self.turn:
-            self.awaited, self.refusal, self.answered = count, b"", AsyncResult()
-            try:
-                self.sock.sendall(raw)
-            except OSError as fault:
-                raise self._lost(fault) from fault
+            self.sock.sendall(raw)
             self.answered.wait(self.node.read_s)
-            if not self.answered.ready():
-                raise self.node.error("timeout", f"no answer within {round(self.node.read_s * 1000)} ms")
-            if self.answered.value is not None:
-                raise self.answered.value
-            return self.refusal
+        except OSError as fault:
+            raise self._lost(fault) from fault
+        finally:
+            self.awaited = 0
+        if not self.answered.ready():
+            raise self.node.error("timeout", f"no answer within {round(self.node.read_s * 1000)} ms")
+        if self.answered.value is not None:
+            raise self.answered.value
+        return self.refusal
 
-    def confirmed(self) -> bool:
-        """One confirmation more has come; was it awaited?"""
-        if self.awaited == 0:
-            return False
-        self.awaited -= 1
-        if self.awaited == 0:
-            self.answered.set(None)
-        return True
+    def confirmed(self) -> None:
+        """One confirmation more has come."""
+        if self.awaited:
+            self.awaited -= 1
+            if self.awaited == 0:
+                self.answered.set(None)
 
     def refused(self, message: bytes) -> None:
-        """An error has come instead."""
-        self.awaited, self.refusal = 0, message
-        self.answered.set(None)
+        """An error has come instead; nothing if no request is under way any more."""
+        if self.awaited:
+            self.awaited, self.refusal = 0, message
+            self.answered.set(None)
 
     def pass_on(self, message: bytes) -> None:
         """Write a message; a client that takes nothing is ended, which is not the server's fault."""
@@ -101,8 +94,9 @@ class Link:
             self.session.client.hang_up()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Listen no more; who waits for an answer waits no more."""
         self.closed = True
+        self.answered.set(None)
         with suppress(OSError):  # the server may have ended it already
             self.sock.shutdown(SHUT_RDWR)  # wakes the relay, which then ends
 
