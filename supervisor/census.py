@@ -85,7 +85,7 @@ class Census:
         return merge([self.retired, self.left])
 
     def counters(self) -> Snapshot:
-        """All that was ever counted, without gauges: what a successor goes on from."""
+        """All that was ever counted: what a successor goes on from."""
         living = [retire(slot.snapshot) for slot in self._fleet.everyone() if slot.snapshot]
         return merge([self.retired, self.left, *living])
 

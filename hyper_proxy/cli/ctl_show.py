@@ -191,9 +191,9 @@ def node_states(report: Answer) -> dict[tuple[str, str], str]:
 def _seen(row: Answer) -> str:
     """down: the last attempt of a worker failed; behind: it has missed writes; spare: its peer serves;
     idle: no connection just now; untried: there was never one."""
-    if row.get("down", row["backing_off"]):
+    if row["down"]:
         return "down"
-    if not row.get("serving", 1):
+    if not row["serving"]:
         return "behind" if row["behind"] else "spare"
     return "up" if row["connections"] else "idle" if row["connects"] else "untried"
 

@@ -34,12 +34,29 @@ def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
 
 
 def retire(snapshot: Snapshot) -> Snapshot:
-    """What stays of a worker that has ended: its counters and histograms, not its gauges."""
+    """What stays of a worker that has ended: its counters and histograms; its gauges are 0."""
     instances = {}
     for name, instance in snapshot.get("instances", {}).items():
         nodes = {label: _lasting(node, NODE) for label, node in instance.get("nodes", {}).items()}
         instances[name] = _lasting(instance, INSTANCE) | {"nodes": nodes}
     return {"worker": {}, "instances": instances}
+
+
+def known(counted: Snapshot, living: Iterable[Snapshot]) -> Snapshot:
+    """`counted` without the instances and nodes that none of the living has, if there is one: a reload took them
+    away."""
+    nodes: dict[str, set[str]] = {}
+    for snapshot in living:
+        for name, instance in snapshot.get("instances", {}).items():
+            nodes.setdefault(name, set()).update(instance.get("nodes", {}))
+    if not nodes:
+        return counted
+    instances = {
+        name: row | {"nodes": {label: node for label, node in row["nodes"].items() if label in nodes[name]}}
+        for name, row in counted.get("instances", {}).items()
+        if name in nodes
+    }
+    return counted | {"instances": instances}
 
 
 def imbalance(workers: Iterable[dict[str, Any]]) -> float:
@@ -116,5 +133,13 @@ LISTS: dict[str, Callable[[list[Any]], list[Any]]] = {
 
 
 def _lasting(record: dict[str, Any], where: str) -> dict[str, Any]:
-    lasting = {row.name for row in of(where) if row.kind in (COUNTER, HISTOGRAM)}
-    return {name: value for name, value in record.items() if name in lasting}
+    kinds = {row.name: row.kind for row in of(where)}
+    return {
+        name: value if kinds[name] in (COUNTER, HISTOGRAM) else _zero(value)
+        for name, value in record.items()
+        if name in kinds
+    }
+
+
+def _zero(gauge: Any) -> Any:
+    return dict.fromkeys(gauge, 0) if isinstance(gauge, dict) else 0

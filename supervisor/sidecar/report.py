@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hyper_proxy.common.errors import HyperProxyError
-from hyper_proxy.stats.merge import imbalance, merge
+from hyper_proxy.stats.merge import imbalance, known, merge
 
 SCHEMA = 1
 
@@ -23,7 +23,8 @@ def stats_report(answer: dict[str, Any], worker: int | None = None) -> dict[str,
     """
     workers = answer["workers"]
     if worker is None:
-        parts = [answer["retired"], *(row["data"] for row in answer["snapshots"])]
+        living = [row["data"] for row in answer["snapshots"]]
+        parts = [known(answer["retired"], living), *living]
     else:
         parts = [row["data"] for row in answer["snapshots"] if row["slot"] == worker]
         workers = [row for row in workers if row["slot"] == worker]

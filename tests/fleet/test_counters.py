@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import redis
 
+from hyper_proxy.build import ROOT
 from tests.kit.fleet import Fleet
 from tests.kit.ports import free_port
 from tests.kit.servers import Running
@@ -46,3 +49,22 @@ def test_counters_of_a_node_go_on_over_a_reload(
     stats = node_stats(fleet)
     assert (stats["requests"], stats["latency_us"]["count"], stats["connects"]) == (15, 15, 2)
     wait_for(lambda: node_stats(fleet)["connections"] == 1, "the connection of the old node is closed")
+
+
+def test_a_server_that_a_reload_takes_away_is_gone_with_the_workers_that_knew_it(
+    start_fleet: Callable[..., Fleet], redis_nodes: list[Running]
+) -> None:
+    port, (one, two, *_) = free_port(), redis_nodes
+    text = CONFIG.format(port=port, node=one.port, read_ms=1000)
+    fleet = start_fleet(text.replace('a"]', f'a", "127.0.0.1:{two.port} b"]'))
+    client = redis.Redis(port=port, protocol=2)
+    for number in range(20):
+        client.get(f"k{number}")
+    client.close()
+    fleet.write(text.replace("workers = 1", "workers = 2"))
+    assert fleet.reload().accepted
+    wait_for(lambda: not fleet.stats()["leaving"], "the old worker has ended")
+    assert fleet.stats()["instances"]["user"]["nodes"].keys() == {"a"}
+    words = [sys.executable, "-m", "hyper_proxy.cli.main", "ctl", "-c", str(fleet.file), "show", "nodes"]
+    shown = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=30, check=True).stdout.splitlines()
+    assert [line.split()[:2] for line in shown[1:]] == [["user", "a"]]

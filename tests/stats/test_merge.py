@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyper_proxy.stats.histogram import Histogram
-from hyper_proxy.stats.merge import histogram, merge, retire
+from hyper_proxy.stats.merge import histogram, known, merge, retire
 
 
 def times(*all_us: int) -> dict[str, Any]:
@@ -49,12 +49,21 @@ def test_an_instance_may_be_named_like_a_part_of_a_histogram() -> None:
     assert merge([odd, odd])["instances"] == {"cells": {"clients": 2}}
 
 
-def test_an_ended_worker_leaves_counters_but_no_gauges() -> None:
+def test_an_ended_worker_leaves_counters_and_its_gauges_are_zero() -> None:
     left = retire(snapshot(3, 1, 10))
     user = left["instances"]["user"]
     assert left["worker"] == {}
-    assert "clients" not in user and user["requests"] == {"read": 3}
-    assert user["nodes"]["a"].keys() == {"requests", "errors", "latency_us"}
+    assert (user["clients"], user["requests"]) == (0, {"read": 3})
+    assert (user["nodes"]["a"]["in_flight"], user["nodes"]["a"]["requests"]) == (0, 3)
+    assert merge([left, snapshot(4, 2, 30)])["instances"]["user"]["clients"] == 2
+
+
+def test_what_none_of_the_living_has_is_not_known() -> None:
+    counted = merge([snapshot(3, 1, 10), {"instances": {"gone": {"nodes": {}}}}])
+    counted["instances"]["user"]["nodes"]["b"] = counted["instances"]["user"]["nodes"]["a"]
+    assert known(counted, []) == counted
+    instances = known(counted, [snapshot(4, 2, 30)])["instances"]
+    assert {name: [*row["nodes"]] for name, row in instances.items()} == {"user": ["a"]}
 
 
 def test_percentiles_are_those_of_all_events_together() -> None:
