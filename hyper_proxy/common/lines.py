@@ -42,7 +42,7 @@ class Lines:
         self.untold = 0
         self.full: list = []  # (block, bytes in it)
         self.spare: list = []
-        self.block = _block()
+        self.block = _block(BLOCK)
         self.used = 0
 
     @cython.ccall
@@ -52,10 +52,7 @@ class Lines:
         at: cython.Py_ssize_t = self.reserve(size)
         if at < 0:
             return
-        if size > BLOCK:
-            self.full.append((line, size))
-            self.used -= size  # which commit adds: no part of the block
-        elif cython.compiled:
+        if cython.compiled:
             source: cython.p_uchar = line
             to: cython.p_uchar = self.block
             memcpy(to + at, source, size)  # type: ignore[name-defined]  # noqa: F821
@@ -66,15 +63,14 @@ class Lines:
     @cython.ccall
     @cython.exceptval(-2, check=False)
     def reserve(self, size: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Where in `block` a line of so many bytes may be written; -1 when it is lost.
-
-        What is larger than a block begins a new one, and must not be written there.
-        """
+        """Where in `block` a line of so many bytes may be written; -1 when it is lost."""
         if self.waiting + self.leaving + size > self.limit:
             self.lose(1)
             return -1
         if self.used + size > BLOCK:
             self.end_block()
+            if size > BLOCK:
+                self.block = _block(size)  # for this line, and used once
         return self.used
 
     @cython.ccall
@@ -100,7 +96,7 @@ class Lines:
     def end_block(self) -> None:
         if self.used:
             self.full.append((self.block, self.used))
-            self.block = self.spare.pop() if self.spare else _block()
+            self.block = self.spare.pop() if self.spare else _block(BLOCK)
             self.used = 0
 
     def take(self) -> list[memoryview]:
@@ -113,7 +109,7 @@ class Lines:
     def give_back(self, taken: Sequence[memoryview]) -> None:
         """It is written, or lost."""
         self.leaving = 0
-        blocks = [part.obj for part in taken if isinstance(part.obj, bytearray)]
+        blocks = [part.obj for part in taken if isinstance(part.obj, bytearray) and len(part.obj) == BLOCK]
         self.spare += blocks[: max(0, SPARE - len(self.spare))]
 
 
@@ -135,9 +131,9 @@ class Outlet:
 
 @cython.cfunc
 @cython.inline
-def _block() -> bytearray:
+def _block(size: cython.Py_ssize_t) -> bytearray:
     """Compiled without the zeros, so that the memory is used when it is written to."""
     if cython.compiled:
-        return PyByteArray_FromStringAndSize(cython.NULL, BLOCK)  # type: ignore[name-defined]  # noqa: F821
+        return PyByteArray_FromStringAndSize(cython.NULL, size)  # type: ignore[name-defined]  # noqa: F821
     else:
-        return bytearray(BLOCK)
+        return bytearray(size)

@@ -41,13 +41,14 @@ class LogFile:
 
     def write(self, line: bytes) -> bool:
         """Writes one line, however long that takes; False when it is lost. The disk may fill up in the middle of a
-        line: the next one that it takes begins on a line of its own."""
+        line: that piece is taken back, or the next line begins on a line of its own."""
         line = b"\n" + line if self._cut else line
         try:
-            self._cut = os.write(self.fd, line) < len(line)
+            written = os.write(self.fd, line)
         except OSError:
             return False
-        return not self._cut
+        self._cut = written < len(line) and not self._ends_well(line, written)
+        return written == len(line)
 
     def write_all(self, parts: Sequence[memoryview]) -> int:
         """Writes many lines, however long that takes; how many are lost. Each of the parts ends with a line. No line of
@@ -73,8 +74,24 @@ class LogFile:
         whole = b"".join([*begun, *parts])
         if not written:
             return whole.count(b"\n") - len(begun)
-        self._cut = whole[written - 1 : written] != b"\n"
+        self._cut = not self._ends_well(whole, written)
         return whole.count(b"\n", written)
+
+    def _ends_well(self, lines: bytes, written: int) -> bool:
+        """Only so many bytes of these lines were written: are they whole lines, or can they be made so? Another process
+        that writes to this file knows nothing of a piece of a line, and would go on behind it."""
+        piece = written - lines.rfind(b"\n", 0, written) - 1
+        if not piece:
+            return True
+        try:
+            end = os.lseek(self.fd, 0, os.SEEK_CUR)
+            if not self._is_regular() or os.fstat(self.fd).st_size != end:  # somebody has written behind it
+                return False
+            os.ftruncate(self.fd, end - piece)
+            os.lseek(self.fd, end - piece, os.SEEK_SET)  # a standard error may be no file that is appended to
+        except OSError:
+            return False
+        return True
 
     def write_at_once(self, line: bytes) -> bool:
         """The same as `write`, but does not wait for the reader of a pipe, a socket or a terminal: the system says
@@ -101,9 +118,9 @@ class LogFile:
         if not self.path:
             return
         fresh = _open(self.path)
+        self._cut = self._cut and os.path.samestat(os.fstat(fresh), os.fstat(self.fd))
         os.dup2(fresh, self.fd, inheritable=False)
         os.close(fresh)
-        self._cut = False
 
     def close(self) -> None:
         """Gives the descriptor back; standard error stays open."""

@@ -7,6 +7,7 @@ import os
 import resource
 import select
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -140,19 +141,41 @@ def test_a_line_that_a_pipe_took_in_part_is_ended_before_the_next(fifo: tuple[Pa
     file.close()
 
 
-def test_a_disk_that_fills_up_in_a_line_leaves_the_next_one_whole(tmp_path: Path) -> None:
-    path = tmp_path / "a.log"
-    file = LogFile(str(path))
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """No file grows beyond so many bytes."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
-        written = [file.write(b"123456\n") for _ in range(3)]
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert written == [True, False, False]
-    assert file.write(b"next\n")
+
+
+def test_a_disk_that_fills_up_in_a_line_leaves_whole_lines_to_all_who_write_there(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    file, other = LogFile(str(path)), LogFile(str(path))
+    with room_for(10):
+        assert [file.write(b"123456\n") for _ in range(3)] == [True, False, False]
+    assert other.write(b"other\n")
+    with room_for(24):
+        assert file.write_all([memoryview(b"next\n"), memoryview(b"ab\ncdefg\n")]) == 1
+    assert other.write(b"more\n")
+    file.reopen()
     assert file.write(b"last\n")
-    assert path.read_text() == "123456\n123\nnext\nlast\n"
+    assert path.read_text() == "123456\nother\nnext\nab\nmore\nlast\n"
+    for one in (file, other):
+        one.close()
+
+
+def test_a_pipe_that_is_opened_anew_has_still_taken_half_a_line(fifo: tuple[Path, int]) -> None:
+    path, reader = fifo
+    file = LogFile(str(path))
+    assert not file.write_at_once(b"y" * 20 * select.PIPE_BUF + b"\n")
+    os.read(reader, 1_000_000)
+    file.reopen()
+    assert file.write_at_once(b"next\n")
+    assert os.read(reader, 1_000_000) == b"\nnext\n"
     file.close()
 
 

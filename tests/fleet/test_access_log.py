@@ -105,7 +105,8 @@ def parsed(line: str) -> Record:
 
 
 def sampled(fleet: Fleet) -> list[Record]:
-    return [parsed(line) for line in fleet.read_log().splitlines() if "request.sampled" in line]
+    whole = fleet.read_log().rpartition("\n")[0]  # the last line may just be written
+    return [parsed(line) for line in whole.splitlines() if "request.sampled" in line]
 
 
 def exchange(sock: socket.socket, request: bytes, answer: bytes | None) -> int:
@@ -237,6 +238,19 @@ def test_a_sampled_request_that_becomes_slow_while_its_answer_is_written(start_f
     assert f"key={digest(b'big')} " in line
     assert "requests=1 " in line
     assert [record["key"] for record in sampled(fleet)] == [digest(b"next")]
+
+
+@pytest.mark.parametrize("length", [60_000, 65_536, 200_000])
+def test_a_record_is_as_long_as_its_server_s_name(start_fleet: StartFleet, own: Own, length: int) -> None:
+    server, port, name = own(redis_server()), free_port(), "a" * length
+    text = config(port, server, "redis", "json")
+    fleet = start_fleet(text.replace(f"{server.address} a", f"{server.address} {name}"))
+    with socket.create_connection(("127.0.0.1", port)) as sock:
+        for key in MANY:
+            exchange(sock, resp(b"GET", key), MISS)
+    wait_for(lambda: len(sampled(fleet)) == len(MANY), "all requests are in the log")
+    assert [record["key"] for record in sampled(fleet)] == [digest(key) for key in MANY]
+    assert {record["node"] for record in sampled(fleet)} == {name}
 
 
 def test_what_the_disk_refuses_is_counted_and_delays_nobody(start_fleet: StartFleet, own: Own) -> None:
