@@ -22,7 +22,9 @@ from pymysql.err import MySQLError, OperationalError, raise_mysql_exception
 
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.conn_pool.sql_answer import Answer, packets
-from hyper_proxy.conn_pool.sql_error import DEADLOCK, DUPLICATE, KINDS, LOCK_WAIT, STATEMENT_TIMES, SqlError, describe
+from hyper_proxy.conn_pool.sql_error import (
+    DEADLOCK, DUPLICATE, KINDS, LOCK_WAIT, STATEMENT_TIMES, UNKNOWN, SqlError, describe,
+)  # fmt: skip
 from hyper_proxy.conn_pool.sql_line import Line
 from hyper_proxy.conn_pool.sql_wire import Wire
 from hyper_proxy.stats.classes import ADMIN, WRITE
@@ -222,7 +224,7 @@ class SqlConnection:
             self._asking = False
         else:
             self._broken = True
-        return self._say(KINDS.get(code, "io"), self.subject + describe(code, message), code)
+        return self._say(KINDS.get(code, UNKNOWN), self.subject + describe(code, message), code)
 
 
 def _column_name(definition: bytes) -> str:

@@ -29,7 +29,8 @@ KINDS: dict[int, str] = {
     **dict.fromkeys((1040, 1203, 1226, 1129), "busy"),  # too many connections: of all, of the user; the host is blocked
     **dict.fromkeys((1044, 1045, 1049, 1251, 1698, 1820, 1862), "login"),
     **dict.fromkeys((1046, 1054, SYNTAX, 1103, 1142, 1143, 1146, 1227, 1364, 1467), "schema"),
-    **dict.fromkeys((1264, 1265, 1267, 1271, 1292, 1366, 1406), "value"),
+    # 1267, 1270, 1271: the same of two, three, and more operands; from 1977 on: of MariaDB, then of MySQL 8.
+    **dict.fromkeys((1264, 1265, 1267, 1270, 1271, 1292, 1300, 1366, 1406, 1977, 3854, 3988), "value"),
     **dict.fromkeys((DEADLOCK, LOCK_WAIT, 1020), "locked"),
     **dict.fromkeys((1290, 1792, 1836), "unwritable"),  # read_only, a read-only transaction or database
     **dict.fromkeys((1021, 1114, 3), "full"),
@@ -39,6 +40,7 @@ KINDS: dict[int, str] = {
     1153: "size",
     DUPLICATE: "schema",
 }
+UNKNOWN = "io"  # the kind of all other numbers
 
 TEXTS: dict[int, str] = {
     DUPLICATE: "another row is in the way: one that `where` leaves aside, or one of another unique index",

@@ -83,16 +83,17 @@ def test_statements_do_not_grow_without_end(kv: MysqlStorage) -> None:
     assert statements(kv, lambda: all_at_once(kv, ones)) == 2
 
 
+@pytest.mark.parametrize("others", [1, 2, 9])  # a server has an error of its own for each
 @pytest.mark.parametrize("wrong", [LONE, STRANGE])
-def test_what_is_wrong_with_a_key_is_not_the_others_fault(kv: MysqlStorage, wrong: bytes) -> None:
-    for place in range(3):
-        requests = [[b"1"], [b"2"]]
+def test_what_is_wrong_with_a_key_is_not_the_others_fault(kv: MysqlStorage, wrong: bytes, others: int) -> None:
+    for place in range(others + 1):
+        requests = [[b"%d" % number] for number in range(others)]
         requests.insert(place, [wrong])
         told = all_at_once(kv, requests)
         error = told.pop(place)
         assert isinstance(error, ClientError | BackendError)
         assert "value" in str(error) or "UTF-8" in str(error) or "collation" in str(error).lower()
-        assert [values(one) for one in told] == [[b"v1"], [b"v2"]]
+        assert [values(one) for one in told] == [[b"v%d" % number] for number in range(others)]
 
 
 def test_a_server_that_is_away_is_told_to_all(kv: MysqlStorage, mariadb: MariaDb) -> None:
