@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 from hyper_proxy.build import ROOT, compiled_modules, hot_files, module_name, shared_object
@@ -48,6 +50,18 @@ def test_what_is_compiled_is_used_and_reported() -> None:
     compiled = shared_object(HISTOGRAM) is not None
     assert ("hyper_proxy.stats.histogram" in compiled_modules()) == compiled
     assert run(HYPER_PROXY_PLAIN="").startswith("so|" if compiled else "py|")
+
+
+DIGEST = "import runpy; print(runpy.run_path('scripts/build')['tools_digest']().hex())"
+
+
+def test_two_environments_of_one_interpreter_need_not_compile_for_themselves(tmp_path: Path) -> None:
+    venv.create(tmp_path, symlinks=True)
+    packages = tmp_path / f"lib/python{sysconfig.get_python_version()}/site-packages"
+    (packages / "shared.pth").write_text(sysconfig.get_path("purelib"))
+    pythons = sys.executable, tmp_path / "bin/python"
+    digests = [subprocess.check_output([one, "-c", DIGEST], cwd=ROOT, text=True) for one in pythons]
+    assert digests[0] == digests[1]
 
 
 PYTHON_WITHOUT_PACKAGES = """#!/bin/sh
