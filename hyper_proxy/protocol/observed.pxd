@@ -46,3 +46,4 @@ cdef class Observed(Taker):
     cdef Py_ssize_t size(self, bytes reply) except -1
     cdef Py_ssize_t given(self, bytes buf) except -2
     cdef bint is_single(self, Py_ssize_t at) except -1
+    cdef Py_ssize_t count(self) except -1

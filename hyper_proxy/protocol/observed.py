@@ -244,4 +244,16 @@ class Observed(Taker):
     @cython.exceptval(-1, check=False)
     def is_single(self, at: cython.Py_ssize_t) -> cython.bint:
         """Is the batch one request, and that the one which has something at this place?"""
-        return self.seen_from <= at < self.seen_to and self.reads + self.idempotents + self.writes + self.admins == 1
+        return self.seen_from <= at < self.seen_to and self.count() == 1
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(-1, check=False)
+    def count(self) -> cython.Py_ssize_t:
+        """Requests of the batch, as far as they are counted by class."""
+        return self.reads + self.idempotents + self.writes + self.admins
+
+    @property
+    def counted(self) -> int:
+        """The same."""
+        return self.count()

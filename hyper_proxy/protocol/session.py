@@ -162,7 +162,7 @@ class Session(Observed):
     def answers(self) -> bytes:
         """What is to be written, now that every slot of the batch is filled."""
         self.check_answers()
-        count: cython.Py_ssize_t = self.reads + self.idempotents + self.writes + self.admins
+        count: cython.Py_ssize_t = self.count()
         kept: cython.bint = self.batch.failed or self.watch.countdown <= count
         if kept:
             self.slots = self.batch.slots

@@ -133,3 +133,28 @@ def test_requests_of_a_server_by_class(redis_nodes: list[Running], start_fleet: 
     assert fleet.reload().accepted
     client.get("k")
     assert by_class(fleet)["read"] == 7
+
+
+def test_each_request_is_counted_once_by_its_class(redis_nodes: list[Running], start_fleet: StartFleet) -> None:
+    port = free_port()
+    fleet = start_fleet(config(port, redis_nodes))
+    spread = [f"k{number}" for number in range(20)]
+    asked = [
+        ("write", ["RENAME", "k0", "k1"], ["RENAME", "k0", "k2"], ["RENAME", "k0", "k3"]),  # some on two servers
+        ("write", ["FLUSHALL"], ["INCRBY", "k", "x"]),  # the one is not allowed
+        ("read", ["GET", "k"], ["SINTER", *spread], ["MGET", *spread], ["GET", "k" * 70_000]),
+        ("idempotent", ["SET", "k", "v"], ["DEL", *spread], ["MSET", "k", "v", "l", "v"]),
+        ("admin", ["GET"], ["NONSENSE"], ["PING"], ["MULTI"], ["WATCH", "k"], ["NONSENSE"], ["EXEC"]),
+    ]
+    with redis.Redis(port=port, protocol=2, single_connection_client=True) as client:
+        client.ping()
+        for klass, *requests in asked:
+            before = instance(fleet)["requests"]
+            for words in requests:
+                try:
+                    client.execute_command(*words)
+                except redis.ResponseError:
+                    continue
+            after = instance(fleet)["requests"]
+            added = {name: after[name] - before[name] for name in after}
+            assert added == {**dict.fromkeys(after, 0), klass: len(requests)}

@@ -55,33 +55,41 @@ def _treat(session: RedisSession, raw: bytes, argv: list[bytes]) -> bool:
         session.closing = True
         session.front.stats.error("client")
         return False
+    before, klass = session.counted, command.ADMIN
     try:
         row = commands.resolve(argv)
-        if not session.authenticated and row.name not in BEFORE_LOGIN:
-            raise wording.ErrorReply(wording.NO_AUTH)
-        if row.dangerous:
-            policy.check_allowed(session.instance, wording.permission(row))
-        if any(len(argv[position]) > session.max_key for position in commands.keys_of(row, argv)):
-            session.refuse_key()
-            return True
-        if session.subscriber is not None and not session.subscriber.permits(row):
-            raise wording.ErrorReply(wording.only_subscribing(row))
-        if session.transaction is not None and session.transaction.takes(row):
-            return session.transaction.queue(row, raw, argv)
-        return TREATMENTS[row.treatment](session, row, raw, argv)
+        klass = row.klass
+        taken = _serve(session, row, raw, argv)
     except wording.ErrorReply as fault:
-        return _say(session, fault.kind, fault.reply, not isinstance(fault, wording.Misplaced))
+        taken = _say(session, fault.kind, fault.reply, not isinstance(fault, wording.Misplaced))
     except (ClientError, PolicyDenied) as fault:
-        return _say(session, fault.kind, encode.error(f"ERR {fault}"))
+        taken = _say(session, fault.kind, encode.error(f"ERR {fault}"))
     except BackendError as fault:
         session.batch.add(session.error_reply(fault))
+        taken = True
+    if taken and session.counted == before:
+        session.tally(klass)  # it was refused before it was
+    return taken
+
+
+def _serve(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> bool:
+    if not session.authenticated and row.name not in BEFORE_LOGIN:
+        raise wording.ErrorReply(wording.NO_AUTH)
+    if row.dangerous:
+        policy.check_allowed(session.instance, wording.permission(row))
+    if any(len(argv[position]) > session.max_key for position in commands.keys_of(row, argv)):
+        session.refuse_key()
         return True
+    if session.subscriber is not None and not session.subscriber.permits(row):
+        raise wording.ErrorReply(wording.only_subscribing(row))
+    if session.transaction is not None and session.transaction.takes(row):
+        return session.transaction.queue(row, raw, argv)
+    return TREATMENTS[row.treatment](session, row, raw, argv)
 
 
 def _say(session: RedisSession, kind: str, reply: bytes, spoils: bool = True) -> bool:
     """An error that the proxy found itself; inside a transaction it spoils the transaction, as in redis."""
     session.front.stats.error(kind)
-    session.tally(command.ADMIN)
     if spoils and session.transaction is not None:
         session.transaction.spoil()
     session.batch.add(reply)
