@@ -41,7 +41,7 @@ ORDERS: dict[str, Order] = {
     "show config": Order("GET", "/config", show.pretty, "the configuration in force, as JSON, passwords masked"),
     "show settings": Order("GET", "/config", show.settings, "the same key by key: value, line, what a change takes"),
     "show overrides": Order("GET", "/overrides", show.overrides, "what operators have ordered, and who"),
-    "show events": Order("GET", "/events", show.events, "the last reloads, deaths and orders"),
+    "show events": Order("GET", "/events", show.events, "the last reloads, deaths and orders; servers and rooms"),
     "show slowlog": Order("GET", "/slowlog", show.slowlog, "slow requests, newest first"),
     "show hotkeys": Order("GET", "/hotkeys", show.keys, "the keys asked for most, sampled"),
     "show bigkeys": Order("GET", "/bigkeys", show.keys, "the keys of the largest values, sampled"),

@@ -23,6 +23,7 @@ BOUND = ("at", "slot")
 
 # What the log says of servers is kept as well, so many lines, for who asks what happened before.
 OF_SERVERS = frozenset({"node.down", "node.up", "replica.late", "replica.back", "topology.master", "topology.unknown"})
+OF_ROOMS = "room."  # which one serves, and what becomes of the other: all of docs/rooms.md
 LONGEST = 500
 
 
@@ -66,7 +67,7 @@ class Journal:
             log.info("request.sampled", **fields)
 
     def note(self, at: float, level: str, event: str, fields: dict[str, object]) -> None:
-        """Keep what the log says of a server (hyper_proxy.common.log.watch); `at` in seconds since 1970."""
-        if event in OF_SERVERS:
+        """Keep what the log says of servers and rooms (hyper_proxy.common.log.watch); `at` in seconds since 1970."""
+        if event in OF_SERVERS or event.startswith(OF_ROOMS):
             texts = {name: str(value)[:LONGEST] for name, value in {"slot": self.slot, **fields}.items()}
             self.events.append({"at": at, "level": level, "event": event, "fields": texts})

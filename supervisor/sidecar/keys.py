@@ -22,7 +22,7 @@ def slow_requests(answer: dict[str, Any], limit: int = SHOWN) -> list[dict[str, 
 
 
 def server_events(answer: dict[str, Any]) -> list[dict[str, Any]]:
-    """Servers that went down and came up, as each living worker saw it, in the form of the master's events."""
+    """What servers and rooms did, as each living worker saw it, in the form of the master's events."""
     return [event for row in answer["snapshots"] for event in row["data"].get("events", [])]
 
 

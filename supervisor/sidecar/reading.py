@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flask import Response, request
+from flask import Response, current_app, request
 from werkzeug.exceptions import BadRequest
 
 from supervisor.sidecar.health import readiness
+from supervisor.sidecar.history import History
 from supervisor.sidecar.keys import KEYS_SHOWN, SHOWN, big_keys, hot_keys, server_events, slow_requests
 from supervisor.sidecar.metrics import exposition
+from supervisor.sidecar.overview import HISTORY
 from supervisor.sidecar.page import ASK_TIMEOUT_S, NOT_FOUND, OK, UNAVAILABLE, Asks, Page, reply
 from supervisor.sidecar.report import select, stats_report
 
@@ -65,7 +67,9 @@ def _slowlog(link: Asks) -> Response:
 
 
 def _events(link: Asks) -> Response:
-    events = [*link.ask("events", ASK_TIMEOUT_S)["events"], *server_events(link.ask("stats", ASK_TIMEOUT_S))]
+    history: History = current_app.extensions[HISTORY]
+    told, answer = (link.ask(verb, ASK_TIMEOUT_S) for verb in ("events", "stats"))
+    events = [*told["events"], *server_events(answer), *history.events()]
     return reply({"events": sorted(events, key=lambda event: float(event["at"]))})
 
 
@@ -99,7 +103,7 @@ READING: tuple[Page, ...] = (
     Page("GET", "/clients", _clients, "who is connected, the longest first; `instance`, `worker`, `limit`: 100"),
     Page("GET", "/listeners", _question("listeners"), "where clients connect, and how many wait to be accepted"),
     Page("GET", "/overrides", _question("overrides"), "what operators have ordered, and who; reloads do not touch it"),
-    Page("GET", "/events", _events, "what happened last: reloads, deaths, orders, servers that went down or came up"),
+    Page("GET", "/events", _events, "what happened last: reloads, deaths, orders; servers that fail, go down, come up; rooms"),
     Page("GET", "/stack", _stack, "what the greenlets of `worker` do just now, as text: for who looks for a fault"),
     Page("GET", "/health", _ready, "the same as /health/ready"),
     Page("GET", "/health/live", _live, "200 while the master answers"),

@@ -106,6 +106,8 @@ def test_a_dead_server_is_where_it_hurts(
     first = re.search(r"<tbody>.*?</tr>", shown.section("nodes"), re.DOTALL)
     assert first is not None and ">plain<" in first[0] and "✖" in first[0], "the one in trouble is the first"
     assert "node.failing" in shown.section("events")
+    told = {event["event"] for event in shop.ask("/events").json["events"]}
+    assert {"node.failing", "node.down"} <= told, "ctl show events says what the page says"
 
 
 def test_a_worker_that_died_is_told_of(start_shop: StartShop) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import re
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
@@ -16,6 +19,7 @@ from tests.kit.rooms import Site, Writer, wait_until_equal
 from tests.kit.wait import wait_for
 
 MIRROR = 'writes = "mirror"\n    folder = "rooms"'
+DOCS = Path(__file__).parents[3] / "docs" / "rooms.md"
 
 
 @pytest.mark.parametrize("how", ["kill", "freeze"])
@@ -149,6 +153,36 @@ def test_it_is_said_why_a_server_does_not_become_equal(build: Callable[..., Site
     for spare in spares:
         spare.config_set("maxmemory", "0")
     assert len(wait_until_equal(site)) == 20
+
+
+def test_what_rooms_do_is_among_the_events(build: Callable[..., Site]) -> None:
+    site = build("redis", MIRROR)
+
+    def told() -> list[dict[str, Any]]:
+        events = json.loads(site.fleet.http("GET", "/events")[1])["events"]
+        return [event for event in events if event["event"].startswith("room.")]
+
+    def wait_told(*names: str) -> None:
+        wait_for(lambda: set(names) <= {event["event"] for event in told()}, f"{names} are told", 20)
+
+    client = site.client()
+    site.wait_until_served_by(0)
+    site.wait_until_ready(1)
+    site.kill(0, "freeze")
+    site.wait_until_served_by(1)
+    for index in range(20):
+        client.set(f"k{index}", "x")
+    wait_told("room.switched")
+    switch = next(event for event in told() if event["event"] == "room.switched")
+    assert (switch["level"], switch["fields"]["instance"], switch["fields"]["room"]) == ("warning", "shop", "first")
+    assert switch["fields"]["to"] == f"{switch['fields']['node']}@second"
+    site.revive(0, "freeze")
+    wait_told("room.caught_up", "room.returned")
+    site.kill(1, "kill")
+    site.revive(1, "kill")
+    wait_told("room.lost", "room.copied")
+    documented = re.findall(r"^\| (room\.\w+) \|", DOCS.read_text(), re.MULTILINE)
+    assert {event["event"] for event in told()} <= set(documented)
 
 
 def test_everything_is_removed_from_both(build: Callable[..., Site]) -> None:
