@@ -23,7 +23,14 @@ from pymysql.err import MySQLError, OperationalError, raise_mysql_exception
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.conn_pool.sql_answer import Answer, packets
 from hyper_proxy.conn_pool.sql_error import (
-    DEADLOCK, DUPLICATE, KINDS, LOCK_WAIT, STATEMENT_TIMES, UNKNOWN, SqlError, describe,
+    DEADLOCK,
+    DUPLICATE,
+    KINDS,
+    LOCK_WAIT,
+    STATEMENT_TIMES,
+    UNKNOWN,
+    SqlError,
+    describe,
 )  # fmt: skip
 from hyper_proxy.conn_pool.sql_line import Line
 from hyper_proxy.conn_pool.sql_wire import Wire
@@ -46,7 +53,8 @@ DEFAULT = Default()
 SQL_MODE = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION"  # what does not fit is an error; a backslash escapes
 SERVER_SHARE = 0.8  # of read_ms after which a MariaDB gives a statement up itself, so that the connection stays good
 LOCK_SHARE = 0.4  # of read_ms that a lock is waited for, in whole seconds: twice, before the time is over
-ORDERLY = frozenset({DEADLOCK, DUPLICATE, LOCK_WAIT, *STATEMENT_TIMES})
+WRONG_VALUE = (code for code, kind in KINDS.items() if kind == "value")
+ORDERLY = frozenset({DEADLOCK, DUPLICATE, LOCK_WAIT, *STATEMENT_TIMES, *WRONG_VALUE})
 """Errors that are an answer like others: after a ROLLBACK the connection is as it was before."""
 NONSENSE = (struct.error, ValueError, LookupError, AssertionError, TypeError, AttributeError, RuntimeError)
 """What the driver raises when a server sends what is no answer."""

@@ -96,6 +96,17 @@ def test_what_is_wrong_with_a_key_is_not_the_others_fault(kv: MysqlStorage, wron
         assert [values(one) for one in told] == [[b"v%d" % number] for number in range(others)]
 
 
+def test_a_key_that_a_column_can_not_have_costs_no_connection(kv: MysqlStorage) -> None:
+    kv.get_many([b"1"])
+    (node,) = kv.nodes
+    before = node.retired.connects
+    for _ in range(3):
+        with pytest.raises(BackendError, match="collations"):
+            kv.get_many([STRANGE])
+        assert values(kv.get_many([b"1"])) == [b"v1"]
+    assert node.retired.connects == before
+
+
 def test_a_server_that_is_away_is_told_to_all(kv: MysqlStorage, mariadb: MariaDb) -> None:
     kv.get_many([b"1"])
     (node,) = kv.nodes
