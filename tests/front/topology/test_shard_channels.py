@@ -12,9 +12,12 @@ from typing import Any
 import pytest
 import redis
 
-from tests.front.topology.cluster_kit import Cluster, Node, slot_of
+from tests.front.topology.cluster_kit import Cluster, Node, config, slot_of
 from tests.front.topology.conftest import Proxied
-from tests.kit.fleet import COMMAND
+from tests.front.topology.liars import Seed
+from tests.kit.fakes.redis import array, bulk
+from tests.kit.fleet import COMMAND, Fleet
+from tests.kit.ports import free_port
 from tests.kit.wait import wait_for
 
 CHANNELS = [f"channel:{number}" for number in range(12)]
@@ -148,6 +151,24 @@ def test_channels_are_left_while_the_slot_of_one_leaves(proxied: Callable[..., P
     assert [told(listener) for _ in range(2)] == [("sunsubscribe", names[0], 2), ("sunsubscribe", names[1], 1)]
     assert [client.spublish(name, "x") for name in names] == [0, 0, 1]
     assert told(listener) == ("smessage", names[2], b"x")
+
+
+def test_a_server_says_late_that_a_slot_is_elsewhere(tmp_path: Path) -> None:
+    """It took the channel back when it was asked to let it go, and the next request is on its way already."""
+    with ExitStack() as stack:
+        seed = stack.enter_context(Seed())
+        for word in (b"ssubscribe", b"sunsubscribe"):
+            for name in (b"first", b"second"):
+                seed.says.said[word.upper() + b" " + name.upper()] = array([bulk(word), bulk(name), b":1\r\n"])
+        late = b"-MOVED %d 127.0.0.1:%d\r\n" % (slot_of("first"), seed.port)
+        seed.says.said[b"SUNSUBSCRIBE SECOND"] = late + seed.says.said[b"SUNSUBSCRIBE SECOND"]
+        port = free_port()
+        stack.enter_context(Fleet(config(f'"{seed.address}"', port, workers=1), tmp_path))
+        listener = stack.enter_context(redis.Redis(port=port)).pubsub()
+        listener.ssubscribe("first", "second")
+        assert [told(listener) for _ in range(2)] == [("ssubscribe", "first", 1), ("ssubscribe", "second", 2)]
+        listener.sunsubscribe("first", "second")
+        assert [told(listener) for _ in range(2)] == [("sunsubscribe", "first", 1), ("sunsubscribe", "second", 0)]
 
 
 def test_a_channel_that_is_left_while_it_is_on_its_way_does_not_arrive(proxied: Callable[..., Proxied]) -> None:
