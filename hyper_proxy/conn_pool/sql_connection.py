@@ -31,7 +31,7 @@ from hyper_proxy.conn_pool.sql_error import (
     UNKNOWN,
     SqlError,
     describe,
-)  # fmt: skip
+)
 from hyper_proxy.conn_pool.sql_line import Line
 from hyper_proxy.conn_pool.sql_wire import Wire
 from hyper_proxy.stats.classes import ADMIN, WRITE

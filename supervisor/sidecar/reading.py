@@ -103,7 +103,7 @@ READING: tuple[Page, ...] = (
     Page("GET", "/clients", _clients, "who is connected, the longest first; `instance`, `worker`, `limit`: 100"),
     Page("GET", "/listeners", _question("listeners"), "where clients connect, and how many wait to be accepted"),
     Page("GET", "/overrides", _question("overrides"), "what operators have ordered, and who; reloads do not touch it"),
-    Page("GET", "/events", _events, "what happened last: reloads, deaths, orders; servers that fail, go down, come up; rooms"),
+    Page("GET", "/events", _events, "what happened last: reloads, deaths, orders, and what servers and rooms did"),
     Page("GET", "/stack", _stack, "what the greenlets of `worker` do just now, as text: for who looks for a fault"),
     Page("GET", "/health", _ready, "the same as /health/ready"),
     Page("GET", "/health/live", _live, "200 while the master answers"),
