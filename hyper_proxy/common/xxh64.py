@@ -12,6 +12,7 @@ P5 = cython.declare(cython.ulonglong, 0x27D4EB2F165667C5)
 
 @cython.cfunc
 @cython.inline
+@cython.exceptval(check=False)
 def rotate(x: cython.ulonglong, k: cython.int) -> cython.ulonglong:
     """The low 64 bits of x, turned left by k bits."""
     if not cython.compiled:
@@ -24,10 +25,11 @@ def rotate(x: cython.ulonglong, k: cython.int) -> cython.ulonglong:
 
 @cython.cfunc
 @cython.inline
-def word(p: cython.p_uchar, i: cython.Py_ssize_t, size: cython.int) -> cython.ulonglong:
+@cython.exceptval(check=False)
+def word(p: cython.p_uchar, i: cython.Py_ssize_t, size: cython.Py_ssize_t) -> cython.ulonglong:
     """`size` bytes at i, the lowest first."""
     w: cython.ulonglong = 0
-    k: cython.int
+    k: cython.Py_ssize_t
     for k in range(size):
         w |= cython.cast(cython.ulonglong, p[i + k]) << (8 * k)
     return w
@@ -35,6 +37,7 @@ def word(p: cython.p_uchar, i: cython.Py_ssize_t, size: cython.int) -> cython.ul
 
 @cython.cfunc
 @cython.inline
+@cython.exceptval(check=False)
 def stir(lane: cython.ulonglong, w: cython.ulonglong) -> cython.ulonglong:
     """One word into one lane."""
     return rotate(lane + w * P2, 31) * P1
@@ -78,6 +81,7 @@ def xxh64(buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t, seed: cy
 
 @cython.cfunc
 @cython.inline
+@cython.exceptval(check=False)
 def avalanche(h: cython.ulonglong) -> cython.ulonglong:
     """The last steps, which spread the last bits over the whole word."""
     if not cython.compiled:

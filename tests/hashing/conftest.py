@@ -8,25 +8,34 @@ from types import ModuleType
 
 import pytest
 
-import hyper_proxy
 import hyper_proxy.hashing
 from hyper_proxy.plain import SourceFirst
 
 PACKAGE = "hyper_proxy.hashing"
+BESIDE = "hyper_proxy.common.xxh64"  # which it is made of, too
+
+
+def loaded() -> dict[str, ModuleType]:
+    """Those of its modules that are in sys.modules."""
+    return {name: module for name, module in sys.modules.items() if name.startswith((PACKAGE, BESIDE))}
 
 
 def plain_package() -> ModuleType:
     """The package with all its modules imported from source, beside the ordinary one, which stays in sys.modules."""
-    ordinary = {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith(PACKAGE)}
+    ordinary = loaded()
+    for name in ordinary:
+        del sys.modules[name]
     sys.meta_path.insert(0, SourceFirst)
     try:
         return importlib.import_module(PACKAGE)
     finally:
         sys.meta_path.remove(SourceFirst)
-        for name in [name for name in sys.modules if name.startswith(PACKAGE)]:
+        for name in loaded():
             del sys.modules[name]
         sys.modules.update(ordinary)
-        vars(hyper_proxy)["hashing"] = ordinary[PACKAGE]
+        for name in (PACKAGE, BESIDE):
+            parent, _, attribute = name.rpartition(".")
+            setattr(sys.modules[parent], attribute, ordinary[name])
 
 
 FORMS = {"built": hyper_proxy.hashing, "plain": plain_package()}

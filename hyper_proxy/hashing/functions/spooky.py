@@ -10,6 +10,9 @@ import cython
 
 from hyper_proxy.hashing.hash import Hash
 
+if not cython.compiled:
+    from hyper_proxy.common.xxh64 import rotate, word
+
 CONSTANT = cython.declare(cython.ulonglong, 0xDEADBEEFDEADBEEF)
 WORDS = 12
 BLOCK_BYTES = 96
@@ -24,25 +27,10 @@ SHORT_END_TURNS = (15, 52, 26, 51, 28, 9, 47, 54, 32, 25, 63)
 
 @cython.cfunc
 @cython.inline
-def rotate(x: cython.ulonglong, k: cython.int) -> cython.ulonglong:
-    """The low 64 bits of x, turned left by k bits."""
-    if not cython.compiled:
-        x &= 0xFFFFFFFFFFFFFFFF
-    x = (x << k) | (x >> (64 - k))
-    if not cython.compiled:
-        x &= 0xFFFFFFFFFFFFFFFF
-    return x
-
-
-@cython.cfunc
-@cython.inline
-def word(p: cython.p_uchar, i: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.ulonglong:
-    """The little-endian word of 8 bytes at i, with zeros in place of what lies at or behind `end`."""
-    w: cython.ulonglong = 0
-    k: cython.Py_ssize_t
-    for k in range(i, min(i + 8, end)):
-        w |= cython.cast(cython.ulonglong, p[k]) << (8 * (k - i))
-    return w
+@cython.exceptval(check=False)
+def padded(p: cython.p_uchar, i: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.ulonglong:
+    """The word of 8 bytes at i, with zeros in place of what lies at or behind `end`."""
+    return word(p, i, min(8, end - i))
 
 
 @cython.cclass
@@ -78,6 +66,7 @@ class Spooky(Hash):
         return low
 
     @cython.cfunc
+    @cython.exceptval(check=False)
     def short(self, p: cython.p_uchar, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.ulonglong:
         """The first half of the hash of less than 192 bytes."""
         s: cython.ulonglong[::1] = self.state
@@ -85,21 +74,21 @@ class Spooky(Hash):
         s[0] = s[1] = self.seed
         s[2] = s[3] = CONSTANT
         while i + 32 <= end:
-            self.add(2, word(p, i, end))
-            self.add(3, word(p, i + 8, end))
+            self.add(2, padded(p, i, end))
+            self.add(3, padded(p, i + 8, end))
             self.short_mix()
-            self.add(0, word(p, i + 16, end))
-            self.add(1, word(p, i + 24, end))
+            self.add(0, padded(p, i + 16, end))
+            self.add(1, padded(p, i + 24, end))
             i += 32
         if i + 16 <= end:
-            self.add(2, word(p, i, end))
-            self.add(3, word(p, i + 8, end))
+            self.add(2, padded(p, i, end))
+            self.add(3, padded(p, i + 8, end))
             self.short_mix()
             i += 16
         self.add(3, cython.cast(cython.ulonglong, end - start) << 56)
         if i < end:
-            self.add(2, word(p, i, end))
-            self.add(3, word(p, i + 8, end))
+            self.add(2, padded(p, i, end))
+            self.add(3, padded(p, i + 8, end))
         else:
             self.add(2, CONSTANT)
             self.add(3, CONSTANT)
@@ -107,6 +96,7 @@ class Spooky(Hash):
         return s[0]
 
     @cython.cfunc
+    @cython.exceptval(check=False)
     def add(self, i: cython.Py_ssize_t, w: cython.ulonglong) -> cython.void:
         """One word of the key into one word of the state."""
         w += self.state[i]
@@ -115,6 +105,7 @@ class Spooky(Hash):
         self.state[i] = w
 
     @cython.cfunc
+    @cython.exceptval(check=False)
     def short_mix(self) -> cython.void:
         """Twelve steps of the short form; step k works on word k+2 of the circle."""
         k: cython.Py_ssize_t
@@ -125,6 +116,7 @@ class Spooky(Hash):
             s[k & 3] ^= s[(k + 2) & 3]
 
     @cython.cfunc
+    @cython.exceptval(check=False)
     def short_end(self) -> cython.void:
         """The eleven last steps of the short form."""
         k: cython.Py_ssize_t
@@ -135,6 +127,7 @@ class Spooky(Hash):
             self.add((k + 3) & 3, s[(k + 2) & 3])
 
     @cython.cfunc
+    @cython.exceptval(check=False)
     def long(self, p: cython.p_uchar, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.ulonglong:
         """The first half of the hash of 192 bytes and more."""
         s: cython.ulonglong[::1] = self.state
@@ -144,14 +137,14 @@ class Spooky(Hash):
             s[k] = CONSTANT if k % 3 == 2 else self.seed
         while i + BLOCK_BYTES <= end:
             for k in range(WORDS):
-                self.add(k, word(p, i + 8 * k, end))
+                self.add(k, padded(p, i + 8 * k, end))
                 s[(k + 2) % 12] ^= s[(k + 10) % 12]
                 s[(k + 11) % 12] ^= s[k]
                 s[k] = rotate(s[k], self.turns[k])
                 self.add((k + 11) % 12, s[(k + 1) % 12])
             i += BLOCK_BYTES
         for k in range(WORDS):
-            self.add(k, word(p, i + 8 * k, end))
+            self.add(k, padded(p, i + 8 * k, end))
         # The last byte of the last block is its length.
         self.add(11, cython.cast(cython.ulonglong, end - i) << 56)
         for k in range(3 * WORDS):
