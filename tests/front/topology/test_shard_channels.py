@@ -46,21 +46,37 @@ def unread(port: int) -> int:
 
 
 def give_away(cluster: Cluster, stack: ExitStack, name: str, target: Node) -> Callable[[], None]:
-    """All but the master that has it know already that the channel's slot is at `target`; call to tell that one."""
+    """Call to move the channel's slot to `target`. Its master may stand still: it hears of it when it goes on.
+
+    Not before it stands still, where it matters what it hears first: the target tells all others at once.
+    """
     slot = slot_of(name)
     source = cluster.owner(slot)
     cluster.begin_move(slot, target)
-    for node in (target, *(one for one in cluster.masters if one not in (source, target))):
-        node.ask("CLUSTER SETSLOT", slot, "NODE", target.id)
     connection = source.client.connection_pool.get_connection()
     stack.callback(source.client.connection_pool.release, connection)
     stack.callback(connection.read_response)
-    return lambda: connection.send_command("CLUSTER", "SETSLOT", slot, "NODE", target.id)
+
+    def move() -> None:
+        target.ask("CLUSTER SETSLOT", slot, "NODE", target.id)
+        connection.send_command("CLUSTER", "SETSLOT", slot, "NODE", target.id)
+
+    return move
 
 
-def connections(proxy: Proxied) -> int:
+def set_on_its_way(proxy: Proxied, stack: ExitStack, name: str, source: Node, target: Node) -> None:
+    """The channel has left the one, and waits for an answer of the other."""
+    move = give_away(proxy.cluster, stack, name, target)
+    source.server.freeze()
+    move()
+    target.server.freeze()
+    source.server.thaw()
+    wait_for(lambda: unread(target.port) > 0, "it is on its way")
+
+
+def connections(*masters: Node) -> int:
     """On which somebody listens to shard channels."""
-    rows = [row for one in proxy.cluster.masters for row in one.client.client_list()]
+    rows = [row for one in masters for row in one.client.client_list()]
     return sum(int(row["ssub"]) > 0 or "subscribe" in row["cmd"] for row in rows)
 
 
@@ -106,7 +122,7 @@ def test_listeners_go_with_their_slot_and_are_not_told(proxied: Callable[..., Pr
         proxy.cluster.move(slot_of(name), proxy.cluster.masters[(home + step) % 3])
         wait_for(lambda step=step: client.spublish(name, f"{step}") == 1, "it listens at the new home")  # type: ignore[misc]
         assert told(listener) == ("smessage", name, f"{step}".encode())
-        wait_for(lambda: connections(proxy) == 1, "nobody listens at the old one")
+        wait_for(lambda: connections(*proxy.cluster.masters) == 1, "nobody listens at the old one")
     late = proxy.client().pubsub()
     late.ssubscribe(name)
     assert told(late) == ("ssubscribe", name, 1)
@@ -123,9 +139,9 @@ def test_a_slot_that_leaves_is_not_taken_for_the_answer_to_a_request(proxied: Ca
     listener.ssubscribe(leaving)
     assert told(listener) == ("ssubscribe", leaving, 1)
     with ExitStack() as stack:
-        tell = give_away(proxy.cluster, stack, leaving, target)
+        move = give_away(proxy.cluster, stack, leaving, target)
         home.server.freeze()
-        tell()
+        move()
         listener.ssubscribe(wanted)
         wait_for(lambda: unread(home.port) > 1, "both are under way")
         home.server.thaw()
@@ -142,9 +158,9 @@ def test_channels_are_left_while_the_slot_of_one_leaves(proxied: Callable[..., P
     listener.ssubscribe(*names)
     assert [told(listener)[0] for _ in names] == ["ssubscribe"] * 3
     with ExitStack() as stack:
-        tell = give_away(proxy.cluster, stack, names[0], target)
+        move = give_away(proxy.cluster, stack, names[0], target)
         home.server.freeze()
-        tell()
+        move()
         listener.sunsubscribe(*names[:2])
         wait_for(lambda: unread(home.port) > 1, "both are under way")
         home.server.thaw()
@@ -173,43 +189,60 @@ def test_a_server_says_late_that_a_slot_is_elsewhere(tmp_path: Path) -> None:
 
 def test_a_channel_that_is_left_while_it_is_on_its_way_does_not_arrive(proxied: Callable[..., Proxied]) -> None:
     proxy = proxied()
-    (name, *_), _, target = neighbours(proxy.cluster)
+    (name, *_), home, target = neighbours(proxy.cluster)
     client, listener = proxy.client(), proxy.client().pubsub()
     listener.ssubscribe(name)
     assert told(listener) == ("ssubscribe", name, 1)
     with ExitStack() as stack:
-        tell = give_away(proxy.cluster, stack, name, target)
-        target.server.freeze()
-        tell()
-        wait_for(lambda: unread(target.port) > 0, "it is on its way")
+        set_on_its_way(proxy, stack, name, home, target)
         listener.sunsubscribe(name)
         wait_for(lambda: unread(proxy.port) == 0, "it is heard that nobody listens any more")
         target.server.thaw()
     assert told(listener) == ("sunsubscribe", name, 0)
     assert listener.connection is not None
-    wait_for(lambda: connections(proxy) == 0, "nobody listens")
+    wait_for(lambda: connections(*proxy.cluster.masters) == 0, "nobody listens")
     listener.subscribe("news")
     assert told(listener)[:2] == ("subscribe", "news"), "and nothing before"
     assert client.spublish(name, "nobody") == 0
 
 
+def test_a_channel_that_is_left_while_it_waits_for_another_one_on_its_way_does_not_arrive(
+    proxied: Callable[..., Proxied],
+) -> None:
+    proxy = proxied()
+    (slow, left, other), home, target = neighbours(proxy.cluster)
+    third = next(one for one in proxy.cluster.masters if one not in (home, target))
+    client, listener = proxy.client(), proxy.client().pubsub()
+    listener.ssubscribe(slow, left)
+    assert [told(listener)[0] for _ in range(2)] == ["ssubscribe"] * 2
+    with ExitStack() as stack:
+        move = give_away(proxy.cluster, stack, left, third)
+        set_on_its_way(proxy, stack, slow, home, target)
+        listener.sunsubscribe(left)
+        wait_for(lambda: unread(proxy.port) == 0, "it is heard that nobody listens to it any more")
+        move()
+        wait_for(lambda: connections(home) == 0, "it has to go, too")
+        target.server.thaw()
+    assert told(listener) == ("sunsubscribe", left, 1)
+    listener.ssubscribe(other)
+    assert told(listener) == ("ssubscribe", other, 2), "when all before it have had their turn"
+    assert [client.spublish(name, "x") for name in (slow, left, other)] == [1, 0, 1]
+
+
 def test_nobody_listens_for_a_client_that_went_while_a_channel_was_on_its_way(proxied: Callable[..., Proxied]) -> None:
     proxy = proxied()
-    (name, *_), _, target = neighbours(proxy.cluster)
+    (name, *_), home, target = neighbours(proxy.cluster)
     client, listener = proxy.client(), proxy.client().pubsub()
     client.ping()
     listener.ssubscribe(name)
     assert told(listener) == ("ssubscribe", name, 1)
     with ExitStack() as stack:
-        tell = give_away(proxy.cluster, stack, name, target)
-        target.server.freeze()
-        tell()
-        wait_for(lambda: unread(target.port) > 0, "it is on its way")
+        set_on_its_way(proxy, stack, name, home, target)
         listener.connection.disconnect()
         wait_for(lambda: proxy.fleet.stats()["instances"]["shop"]["clients"] == 1, "it is gone")
         target.server.thaw()
     wait_for(lambda: "cmdstat_ssubscribe" in target.info("INFO commandstats"), "the channel has arrived")
-    wait_for(lambda: connections(proxy) == 0, "nobody listens")
+    wait_for(lambda: connections(*proxy.cluster.masters) == 0, "nobody listens")
     assert client.spublish(name, "nobody") == 0
 
 
