@@ -3,6 +3,7 @@ cdef class Gather:
     cdef readonly Py_ssize_t left
     cdef readonly bint failed
     cdef bint waiting
+    cdef object hub
     cdef object switch_in
     cdef object switch_out
 

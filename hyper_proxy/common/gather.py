@@ -8,6 +8,7 @@ that came instead. Whoever fills the last open slot switches straight into the w
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import cython
 from gevent import get_hub
@@ -24,6 +25,7 @@ class Gather:
     left: cython.Py_ssize_t  # slots that are still open
     failed: cython.bint  # is a BackendError among the slots?
     waiting: cython.bint
+    hub: Any
     switch_in: Callable[[], object]
     switch_out: Callable[[], object]
 
@@ -32,9 +34,10 @@ class Gather:
         self.left = 0
         self.failed = False
         self.waiting = False
+        self.hub = get_hub()
         self.switch_in = getcurrent().switch
         # greenlet's own method: gevent's would look for a hook of the greenlet that is left, and none has one here.
-        self.switch_out = greenlet.switch.__get__(get_hub())
+        self.switch_out = greenlet.switch.__get__(self.hub)
 
     @cython.ccall
     def expect(self) -> cython.Py_ssize_t:
@@ -65,11 +68,10 @@ class Gather:
     def wake(self) -> None:
         if self.waiting:
             self.waiting = False
-            hub = get_hub()
-            if getcurrent() is hub:
+            if getcurrent() is self.hub:
                 self.switch_in()
             else:  # another greenlet's: whoever switches from there is not switched back to
-                hub.loop.run_callback(self.switch_in)
+                self.hub.loop.run_callback(self.switch_in)
 
     @cython.ccall
     def fail(self, position: cython.Py_ssize_t, error: BackendError) -> None:
