@@ -23,6 +23,7 @@ from hyper_proxy.conn_pool.lane import Lane
 from hyper_proxy.conn_pool.replies import ReplyError, ReplyParser
 from hyper_proxy.stats.classes import ADMIN
 from hyper_proxy.stats.histogram import Histogram
+from hyper_proxy.stats.node import NodeStats
 
 HEARD_BYTES = 40  # of what a server said instead of an answer are shown
 TOO_MUCH = "the server sent more answers than it was asked for"
@@ -61,20 +62,13 @@ class Pause:
 
 
 class Retired:
-    """Counts that no lane keeps: those of lanes that have ended, connections made, and others (stats/table.py)."""
+    """Counts of lanes that have ended."""
 
     def __init__(self) -> None:
         self.requests = 0
         self.by_class = [0] * CLASSES
         self.bytes_in = 0
         self.bytes_out = 0
-        self.connects = 0
-        self.handed_on = 0
-        self.warmed = 0
-        self.hand_overs = 0
-        self.handed_over = 0
-        self.took_over = 0
-        self.copied = 0
 
 
 class Standing(Protocol):
@@ -134,6 +128,7 @@ class Node:
         self.closed = False  # is there a successor?
         self.out = server.out  # why it serves nobody: a state of OUT_OF_SERVICE, or ""
         self.retired: Retired = before.retired if before else Retired()
+        self.counts: NodeStats = before.counts if before else NodeStats()
         self.standing: Standing | None = None  # where it has a peer in another room
 
     @property
@@ -244,7 +239,7 @@ class Node:
                 raise self._put_off(self.pause, "timeout", detail) from error
             raise self._put_off(self.pause, "reset", f"greeting failed: {error.strerror or error}") from error
         self.refusals.pop(greeting, None)
-        self.retired.connects += 1
+        self.counts.connects += 1
         return sock
 
     def reach(self, shared: bool) -> socket.socket:

@@ -101,7 +101,7 @@ class SqlNode(Node):
         except BaseException:
             wire.close()
             raise
-        self.retired.connects += 1
+        self.counts.connects += 1
         self.proved()
         return connection
 

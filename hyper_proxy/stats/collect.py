@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from hyper_proxy.common.clock import now
@@ -105,13 +106,7 @@ def _node(node: Any) -> dict[str, Any]:
         "queued": sum(lane.queued for lane in lanes),
         "pending_bytes": sum(lane.pending_bytes for lane in lanes),
         "connections": sum(lane.is_open for lane in lanes) + len(node.relays),
-        "connects": node.retired.connects,
-        "handed_on": node.retired.handed_on,
-        "warmed": node.retired.warmed,
-        "hand_overs": node.retired.hand_overs,
-        "handed_over": node.retired.handed_over,
-        "took_over": node.retired.took_over,
-        "copied": node.retired.copied,
+        **asdict(node.counts),
         "backing_off": int(node.is_backing_off),
         "down": int(node.is_down and not node.out),
         "out_of_service": int(bool(node.out)),

@@ -99,12 +99,12 @@ def test_what_is_wrong_with_a_key_is_not_the_others_fault(kv: MysqlStorage, wron
 def test_a_key_that_a_column_can_not_have_costs_no_connection(kv: MysqlStorage) -> None:
     kv.get_many([b"1"])
     (node,) = kv.nodes
-    before = node.retired.connects
+    before = node.counts.connects
     for _ in range(3):
         with pytest.raises(BackendError, match="collations"):
             kv.get_many([STRANGE])
         assert values(kv.get_many([b"1"])) == [b"v1"]
-    assert node.retired.connects == before
+    assert node.counts.connects == before
 
 
 def test_a_server_that_is_away_is_told_to_all(kv: MysqlStorage, mariadb: MariaDb) -> None:

@@ -176,7 +176,7 @@ class Asking(Gather):
         """Send it."""
         way = self.lane.way
         raw = way.mover.hand_over(way.nodes[self.home].server, self.lane.hello, self.keys, self.replace)
-        way.nodes[self.source].retired.hand_overs += 1
+        way.nodes[self.source].counts.hand_overs += 1
         self.lane.lanes[self.source].submit(raw, WRITE, self, 0)
 
     def deliver(self, position: int, reply: bytes | BackendError) -> None:
@@ -186,7 +186,7 @@ class Asking(Gather):
         outcome = way.mover.outcome(reply)
         if outcome in (Outcome.DONE, Outcome.NONE):
             way.works()
-            way.nodes[self.source].retired.handed_over += outcome is Outcome.DONE
+            way.nodes[self.source].counts.handed_over += outcome is Outcome.DONE
             self.lane.moved(self)
         elif outcome is Outcome.OCCUPIED and not self.replace:
             self.replace = True

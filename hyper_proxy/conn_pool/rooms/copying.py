@@ -146,7 +146,7 @@ class Copying:
             lane = self._lane(side, db)
             reply = ask(lane, request or self.speech.remove(key), IDEMPOTENT)
             self._good(lane, reply)
-            lane.node.retired.copied += 1
+            lane.node.counts.copied += 1
         finally:
             self.overlap.let_go(cell)
 

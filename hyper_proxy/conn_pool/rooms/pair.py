@@ -276,7 +276,7 @@ class Pair:
     def _serve(self, side: int) -> None:
         self.words[ACTIVE] = side + 1
         self.words[EPOCH] += 1
-        self.nodes[side].retired.took_over += 1
+        self.nodes[side].counts.took_over += 1
 
     def follow(self) -> None:
         """Do here what a change means, whichever worker has made it: nobody waits any longer for one that is down."""

@@ -84,5 +84,5 @@ class FailoverLeg(Leg):
             self.give_up(error)
             return
         lane: Lane = self.route.lanes[following]
-        lane.node.retired.handed_on += 1
+        lane.node.counts.handed_on += 1
         lane.submit(self.raw, self.klass, self, following)

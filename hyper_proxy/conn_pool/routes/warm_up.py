@@ -111,7 +111,7 @@ class Fetch(Gather):
                 request = leg.route.setting.speech.put_in(key, [reply for reply in replies if reply is not None])
             if request is not None:
                 added = True
-                leg.route.lanes[COLD].node.retired.warmed += 1
+                leg.route.lanes[COLD].node.counts.warmed += 1
                 leg.route.lanes[COLD].submit(request, IDEMPOTENT, None, 0)
         if added:
             leg.route.lanes[COLD].submit(leg.raw, leg.klass, leg.gather, leg.position)
