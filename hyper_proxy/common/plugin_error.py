@@ -1,17 +1,18 @@
 """A fault in the code of a plug-in: which plug-in, which of its functions, and the line of its file.
 
 The client is told the first two, in its protocol; the log has all of it. It costs the request in which it happened.
+To those who ask several servers or levels it is the failure of a server.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FrameType
+from types import CodeType, FrameType
 from typing import ParamSpec, TypeVar
 
 from hyper_proxy.common import log
-from hyper_proxy.common.errors import HyperProxyError
+from hyper_proxy.common.errors import BackendError, HyperProxyError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,13 +26,14 @@ class Owner:
     origin: str
 
 
-class PluginError(HyperProxyError):
+class PluginError(BackendError):
     """Code of a plug-in has failed, or does not keep to the interface. `at` is FILE:LINE, "" where no line is known."""
 
-    kind = "plugin"
-
     def __init__(self, owner: Owner, function: str, reason: str, at: str = "") -> None:
-        super().__init__(f"plug-in '{owner.name}' failed in {function}")
+        HyperProxyError.__init__(self, f"plug-in '{owner.name}' failed in {function}")
+        self.instance = ""  # whoever calls the function knows it
+        self.node = owner.name
+        self.kind = "plugin"
         self.owner = owner
         self.function = function
         self.reason = reason
@@ -51,7 +53,7 @@ def guarded(owner: Owner, function: str, call: Callable[P, R], *args: P.args, **
         return call(*args, **named)
     except HyperProxyError:
         raise
-    except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001  raised again as a fault of the plug-in
+    except BaseException as error:  # noqa: BLE001  raised again as a fault of the plug-in: SystemExit and GreenletExit, too
         fault = PluginError(owner, function, describe(error), place_of(error, owner))
         fault.__cause__ = error
     raise fault
@@ -84,6 +86,12 @@ def place_in(frame: FrameType | None, owner: Owner) -> str:
     while frame is not None and not _is_of(frame, owner):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
+
+
+def place_of_function(function: object, owner: Owner) -> str:
+    """FILE:LINE where it is defined; the plug-in's file when that is not known."""
+    code = getattr(function, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if isinstance(code, CodeType) else owner.origin
 
 
 def _is_of(frame: FrameType, owner: Owner) -> bool:

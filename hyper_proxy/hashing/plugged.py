@@ -6,9 +6,10 @@ They are called for each key: that costs a call of Python, where what is built i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from hyper_proxy.common.plugin_error import Owner, PluginError, guarded
+from hyper_proxy.common.errors import HyperProxyError
+from hyper_proxy.common.plugin_error import Owner, PluginError, describe, guarded, place_of, place_of_function
 from hyper_proxy.hashing.errors import HashingError
 from hyper_proxy.hashing.hash import Hash
 from hyper_proxy.hashing.names import Server
@@ -20,6 +21,9 @@ TRIALS = (b"", b"a", b"user:1", bytes(range(256)))
 """Keys that a hash is tried with before it is believed."""
 SPREAD = 0x9E3779B97F4A7C15  # 2**64 divided by the golden ratio: its multiples lie all over the range
 TRIED = 64
+SHOWN = 80  # characters of a wrong answer
+
+T = TypeVar("T")
 
 HashFunction = Callable[[bytes], int]
 Choose = Callable[[int], int]
@@ -35,9 +39,9 @@ class PluggedHash(Hash):
 
     def value(self, buf: bytes, start: int, end: int) -> int:
         """Raises PluginError."""
-        number = guarded(self.owner, self.name, self.function, buf[start:end])
+        number = _called(self.owner, self.name, self.function, buf[start:end])
         if not isinstance(number, int) or not 0 <= number < 1 << 64:
-            raise PluginError(self.owner, self.name, f"a number from 0 to 2**64-1 is wanted, not {number!r}")
+            raise _nonsense(self.owner, self.name, self.function, "a number from 0 to 2**64-1", number)
         return number
 
 
@@ -47,16 +51,31 @@ class PluggedPlacement(Placement):
     def __init__(self, owner: Owner, recipe: Recipe, choose: Choose) -> None:
         super().__init__(len(recipe.servers), recipe.hash, recipe.hash_tag)
         self.owner = owner
-        self.name = recipe.name
+        self.name = f"distribution '{recipe.name}'"
         self.choose_server = choose
 
     def shard_of(self, value: int) -> int:
         """Raises PluginError. An index without a server must not reach the data path, which does not look again."""
-        index = guarded(self.owner, self.name, self.choose_server, value)
+        index = _called(self.owner, self.name, self.choose_server, value)
         if not isinstance(index, int) or not 0 <= index < self.shards:
             wanted = f"an index from 0 to {self.shards - 1}"
-            raise PluginError(self.owner, self.name, f"{wanted} is wanted, not {index!r}")
+            raise _nonsense(self.owner, self.name, self.choose_server, wanted, index)
         return index
+
+
+def _called(owner: Owner, name: str, function: Callable[[T], Any], value: T) -> Any:
+    """What it returns. Nobody is to blame for an error but the function: a client's own it must not raise."""
+    try:
+        return guarded(owner, name, function, value)
+    except PluginError:
+        raise
+    except HyperProxyError as error:
+        raise PluginError(owner, name, describe(error), place_of(error, owner)) from error
+
+
+def _nonsense(owner: Owner, name: str, function: object, wanted: str, value: object) -> PluginError:
+    reason = f"{wanted} is wanted, not {repr(value)[:SHOWN]}"
+    return PluginError(owner, name, reason, place_of_function(function, owner))
 
 
 def hash_row(owner: Owner, name: str, function: HashFunction, help: str) -> HashRow:
@@ -74,7 +93,8 @@ def distribution_row(
 
     def build(recipe: Recipe) -> Placement:
         try:
-            placement = PluggedPlacement(owner, recipe, guarded(owner, recipe.name, make, recipe.servers))
+            choose = guarded(owner, f"distribution '{recipe.name}'", make, recipe.servers)
+            placement = PluggedPlacement(owner, recipe, choose)
             for turn in range(TRIED):
                 placement.shard_of(turn * SPREAD % (1 << 64))
         except PluginError as error:

@@ -22,7 +22,7 @@ from gevent.threadpool import ThreadPool
 from hyper_proxy.common.errors import BackendError, ClientError, HyperProxyError
 from hyper_proxy.common.plugin_error import Owner, PluginError, describe, guarded, place_in, place_of
 from hyper_proxy.config.model import Level, Server
-from hyper_proxy.stats.slowlog import Allowance
+from hyper_proxy.stats.plugin_faults import report
 from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Put, Remove
 from hyper_proxy.storage.plugged_answers import CHECKS, fault_of_items, fault_of_update
 from hyper_proxy.storage.sharded import Sharded
@@ -33,8 +33,6 @@ THREADS = 8
 """Of one server of a level in one worker: requests that the plug-in may be busy with at a time."""
 LINGER_S = 10.0
 """A storage that a reload takes away is closed so much later: requests that have begun with it still end with it."""
-REPORTS = Allowance(10)
-"""Faults of plug-ins that a worker logs in a second; all are counted."""
 
 Make = Callable[[Server, Level], KeyValue]
 
@@ -111,7 +109,7 @@ class Apart(KeyValue):
         if not outcome.ready():
             reason = f"it has not ended within {self.read_s:g} s"
             frame = sys._current_frames().get(thread[0]) if thread else None
-            self._report(PluginError(self.owner, verb, reason, place_in(frame, self.owner)))
+            report(PluginError(self.owner, verb, reason, place_in(frame, self.owner)), self.instance)
             raise self._error("timeout", f"{verb} has not ended within {self.read_s:g} s")
         result = outcome.get()
         if isinstance(result, Fault):
@@ -125,7 +123,7 @@ class Apart(KeyValue):
         if wrong:
             reason = f"what {type(self.inner).__name__}.{verb} has returned is wrong: {wrong}"
             fault = PluginError(self.owner, verb, reason, self.owner.origin)
-            self._report(fault)
+            report(fault, self.instance)
             raise self._error("plugin", str(fault))
 
     def close(self) -> None:
@@ -151,12 +149,8 @@ class Apart(KeyValue):
         if isinstance(error, OSError):
             return self._error("io", f"{verb}: {error}")
         fault = PluginError(self.owner, verb, describe(error), place_of(error, self.owner))
-        self._report(fault)
+        report(fault, self.instance)
         return self._error("plugin", str(fault))
-
-    def _report(self, fault: PluginError) -> None:
-        if REPORTS.take():
-            fault.report(self.instance)
 
     def _error(self, kind: str, detail: str) -> BackendError:
         return BackendError(self.instance, self.label, kind, detail)

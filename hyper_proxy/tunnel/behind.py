@@ -30,7 +30,8 @@ FIRST_PAUSE_S = 0.05  # before a round that failed is tried again; it doubles ..
 LAST_PAUSE_S = 2.0  # ... up to this
 ENTRY_BYTES = 200  # what an entry takes beside its key and value
 HOPELESS = frozenset(("value", "schema", "size"))  # kinds of failures that are the value's own
-SUSPECT = frozenset(("protocol", "internal"))  # those that may be one value's, and keep no other from being written
+# Those that may be one value's, and keep no other from being written.
+SUSPECT = frozenset(("protocol", "internal", "plugin"))
 
 
 class Backlog:

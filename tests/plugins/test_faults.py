@@ -88,6 +88,8 @@ def line_of(text: str, part: str) -> int:
         ("seven", "split", "def split", "a list is wanted, not 7"),
         ("map", "map", 'return {}["map"]', "KeyError: 'map'"),
         ("exit", "map", 'raise SystemExit("exit")', "SystemExit: exit"),
+        ("greenlet", "map", "raise GreenletExit", "GreenletExit"),
+        ("late", "map", "raise Timeout(5)", "Timeout: 5 seconds"),
         ("reduce", "reduce", "return results[5]", "IndexError: list index out of range"),
         ("text", "serialize", "def serialize", "bytes is wanted, not 'text'"),
     ],

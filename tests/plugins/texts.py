@@ -33,6 +33,7 @@ listen = ["127.0.0.1:{port}"]
 ECHO = '''"""Answers each line with itself; `fault` says what goes wrong instead."""
 
 import time
+from gevent import GreenletExit, Timeout
 from hyper_proxy import plugin
 
 
@@ -61,6 +62,10 @@ class Echo(plugin.Protocol):
             return {}["map"]
         if part == b"exit":
             raise SystemExit("exit")
+        if part == b"greenlet":
+            raise GreenletExit
+        if part == b"late":
+            raise Timeout(5)
         if part == b"doze":
             time.sleep(2)
         if part == b"spin":

@@ -10,6 +10,7 @@ from hyper_proxy.protocol.http import responses
 from hyper_proxy.protocol.http.refusal import Refusal, refusal_of
 from hyper_proxy.protocol.http.requests import Reader, Request
 from hyper_proxy.protocol.http.routes import answer, klass_of
+from hyper_proxy.stats.plugin_faults import report
 
 if TYPE_CHECKING:
     from hyper_proxy.entry.client import Client
@@ -59,6 +60,7 @@ class HttpSession:
             response = answer(self.front.snapshot, request)
         except HyperProxyError as error:
             self.front.stats.error(error.kind)
+            report(error, self.front.snapshot.instance.name)
             refusal = refusal_of(error)
             close = close or refusal.fatal
             response = responses.of_refusal(refusal)

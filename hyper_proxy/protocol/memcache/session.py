@@ -13,11 +13,13 @@ from typing import Any
 import cython
 
 from hyper_proxy.common.errors import ClientError
+from hyper_proxy.common.plugin_error import PluginError
 from hyper_proxy.protocol.memcache import asked, embedded, local, lushan, meta, wording
 from hyper_proxy.protocol.memcache.commands import UNKNOWN
 from hyper_proxy.protocol.memcache.dropped import Dropped
 from hyper_proxy.protocol.memcache.fanout import MultiGet
 from hyper_proxy.protocol.memcache.framing import Framer, split_words
+from hyper_proxy.stats.plugin_faults import report
 from hyper_proxy.storage.keyvalue import KeyValue
 from hyper_proxy.storage.memcache_replies import ERRORS
 
@@ -96,6 +98,7 @@ class MemcacheSession(Session):
         depth: cython.Py_ssize_t = self.depth
         end: cython.Py_ssize_t
         size: cython.Py_ssize_t
+        taken: cython.bint
         self.buf = buf
         if self.swallow and self.batch.express:
             return start
@@ -116,7 +119,11 @@ class MemcacheSession(Session):
                 self.need = framer.need
                 break
             depth -= 1
-            if not self.take(buf, start, end):
+            try:
+                taken = self.take(buf, start, end)
+            except PluginError as fault:
+                taken = self.misplaced(fault)
+            if not taken:
                 break
             start = end
         return start
@@ -214,6 +221,14 @@ class MemcacheSession(Session):
             self.front.stats.error("client")
         return True
 
+    def misplaced(self, fault: PluginError) -> bool:
+        """Nobody knows where a key of the request at hand lives."""
+        reply = self.error_reply(fault)
+        if not self.framer.noreply:
+            self.answer(reply)
+        self.tally(self.framer.command.klass)
+        return True
+
     # --- answers
 
     @cython.cfunc
@@ -264,6 +279,7 @@ class MemcacheSession(Session):
 
     def error_reply(self, fault: Any) -> bytes:
         self.front.stats.error(fault.kind)
+        report(fault, self.snapshot.instance.name)
         return wording.server_error(fault)
 
     @cython.ccall

@@ -13,17 +13,14 @@ import cython
 from hyper_proxy.common import parallel
 from hyper_proxy.common.clock import now as clock_now
 from hyper_proxy.common.errors import ClientError, HyperProxyError
-from hyper_proxy.common.plugin_error import Owner, PluginError, guarded
+from hyper_proxy.common.plugin_error import Owner, PluginError, guarded, place_of_function
 from hyper_proxy.protocol.look import Asked
 from hyper_proxy.protocol.plugged.protocol import Protocol, Request
 from hyper_proxy.protocol.plugged.stopwatch import STOPWATCH
-from hyper_proxy.stats.slowlog import Allowance
+from hyper_proxy.stats.plugin_faults import report
 
 if not cython.compiled:
     from hyper_proxy.protocol.session import Session
-
-REPORTS = Allowance(10)
-"""Faults of plug-ins that a worker logs in a second; all are counted."""
 
 
 @cython.cclass
@@ -126,28 +123,23 @@ class PluggedSession(Session):
 
     def misuse(self, name: str, wanted: str, value: object) -> PluginError:
         """The fault of a function that returns what it must not."""
-        code = getattr(self.protocol, name).__func__.__code__
+        function = getattr(self.protocol, name).__func__
         reason = f"{wanted} is wanted, not {repr(value)[:80]}"
-        return PluginError(self.owner, name, reason, f"{code.co_filename}:{code.co_firstlineno}")
+        return PluginError(self.owner, name, reason, place_of_function(function, self.owner))
 
     def error_reply(self, error: HyperProxyError) -> bytes:
         self.stats.error(error.kind)
-        self.report(error)
+        report(error, self.snapshot.instance.name)
         try:
             reply = self.call("refuse", error)
             if not isinstance(reply, bytes):
                 raise self.misuse("refuse", "bytes", reply)
         except HyperProxyError as fault:
             self.stats.error(fault.kind)
-            self.report(fault)
+            report(fault, self.snapshot.instance.name)
             self.closing = True  # it can't even be told that it gets no answer
             return b""
         return reply
-
-    def report(self, error: HyperProxyError) -> None:
-        """Log a fault of the plug-in, unless there are too many."""
-        if isinstance(error, PluginError) and REPORTS.take():
-            error.report(self.snapshot.instance.name)
 
     def describe(self, buf: bytes, start: int, end: int, index: int) -> Asked | None:
         try:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 import cython
 
 from hyper_proxy.common.errors import ClientError, HyperProxyError
+from hyper_proxy.common.plugin_error import PluginError
 from hyper_proxy.protocol.redis import asked, conversation, leveled, treat
 from hyper_proxy.protocol.redis.commands import COMMANDS
 from hyper_proxy.protocol.redis.encode import bulk, error, null
 from hyper_proxy.protocol.redis.fanout import SPLITS
 from hyper_proxy.protocol.redis.framing import Framer, given_bytes, join_words, split_line, words
+from hyper_proxy.stats.plugin_faults import report
 from hyper_proxy.storage.cache import NOTHING
 from hyper_proxy.tunnel.levels import Levels
 
@@ -154,9 +156,10 @@ class RedisSession(Session):
         n: cython.Py_ssize_t = len(buf)
         depth: cython.Py_ssize_t = self.depth
         command: Command | None
+        end: cython.Py_ssize_t = start
         try:
             while start < n and depth > 0:
-                end: cython.Py_ssize_t = framer.scan(buf, start)
+                end = framer.scan(buf, start)
                 if end < 0:
                     self.need = framer.need
                     break
@@ -195,6 +198,9 @@ class RedisSession(Session):
             self.batch.add(error(f"ERR {fault}"))
             self.front.stats.error("client")
             self.closing = True
+        except PluginError as fault:
+            self.batch.add(self.error_reply(fault))  # nobody knows where this key lives
+            return end
         return start
 
     @cython.cfunc
@@ -237,10 +243,10 @@ class RedisSession(Session):
         if self.framer.key_end - self.framer.key_start > self.max_key:
             self.refuse_key()
             return
+        self.tally(command.klass)
         shard: cython.Py_ssize_t = self.placement.locate(buf, self.framer.key_start, self.framer.key_end)
         lane: Lane = self.lanes[shard]
         raw: bytes = buf if end - start == len(buf) else buf[start:end]
-        self.tally(command.klass)
         if self.leveled:
             cython.cast(Descent, self.batch).read(lane, raw, command.klass)
         else:
@@ -303,6 +309,7 @@ class RedisSession(Session):
 
     def error_reply(self, fault: HyperProxyError) -> bytes:
         self.front.stats.error(fault.kind)
+        report(fault, self.snapshot.instance.name)
         return error(f"ERR {fault}")
 
     def misfit(self, shard: int) -> bytes:

@@ -65,6 +65,8 @@ def _treat(session: RedisSession, raw: bytes, argv: list[bytes]) -> bool:
     except (ClientError, PolicyDenied) as fault:
         taken = _say(session, fault.kind, encode.error(f"ERR {fault}"))
     except BackendError as fault:
+        if session.transaction is not None:
+            session.transaction.spoil()
         session.batch.add(session.error_reply(fault))
         taken = True
     if taken and session.counted == before:

@@ -1,0 +1,16 @@
+"""Faults of plug-ins in the log: all are counted, but a plug-in that fails at each request must not fill the disk."""
+
+from __future__ import annotations
+
+from hyper_proxy.common.errors import HyperProxyError
+from hyper_proxy.common.plugin_error import PluginError
+from hyper_proxy.stats.slowlog import Allowance
+
+REPORTS = Allowance(10)
+"""That a worker logs in a second."""
+
+
+def report(error: HyperProxyError, instance: str) -> None:
+    """Log it if it is a fault of a plug-in, and there are not too many."""
+    if isinstance(error, PluginError) and REPORTS.take():
+        error.report(instance)
