@@ -223,7 +223,7 @@ class Node:
         it is made of questions, as any request is.
         """
         sock = self.reach(shared)
-        conversation = _Conversation(sock, self.parser(), monotonic() + self.read_s)
+        conversation = _Conversation(sock, self.parser(), self.read_s)
         try:
             greeting.greet(conversation.ask)
             conversation.end()
@@ -365,10 +365,14 @@ def _left(deadline: float) -> float:
 class _Conversation:
     """Question and answer on a new connection, all of it before the deadline."""
 
-    def __init__(self, sock: socket.socket, parser: ReplyParser, deadline: float) -> None:
+    A worker that had no time itself gives as much of it again, once.
+    """
+
+    def __init__(self, sock: socket.socket, parser: ReplyParser, patience_s: float) -> None:
         self.sock = sock
         self.parser = parser
-        self.deadline = deadline
+        self.deadline = monotonic() + patience_s
+        self.grace_s = patience_s
         self.heard = b""  # the last that it said
 
     def ask(self, request: bytes) -> bytes:
@@ -389,14 +393,17 @@ class _Conversation:
     def _receive(self) -> bytes:
         try:
             self.sock.settimeout(_left(self.deadline))
-            return self.sock.recv(65536)
+            data = self.sock.recv(65536)
         except TimeoutError:
             # A last look: was it the worker itself that had no time?
             self.sock.settimeout(0.0)
             try:
-                return self.sock.recv(65536)
+                data = self.sock.recv(65536)
             except BlockingIOError:
                 raise TimeoutError("timed out") from None
+        if monotonic() >= self.deadline:
+            self.deadline, self.grace_s = monotonic() + self.grace_s, 0.0
+        return data
 
     def end(self) -> None:
         """The socket is non-blocking from now on; whatever the server has said meanwhile, nobody has asked for."""

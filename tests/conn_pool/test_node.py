@@ -16,16 +16,9 @@ from hyper_proxy.config.model import Server, Timeout
 from hyper_proxy.conn_pool.dns import Name
 from hyper_proxy.conn_pool.node import Node
 from hyper_proxy.storage.redis import RedisGreeting
-from tests.conn_pool.conftest import GREETING, node_for, turn, until
+from tests.conn_pool.conftest import GREETING, node_for, until
 from tests.kit.fakes import REDIS, FakeServer
 from tests.kit.servers import Running, redis_server
-
-
-def busy(seconds: float) -> None:
-    """The event loop stands still."""
-    end = monotonic() + seconds
-    while monotonic() < end:
-        pass
 
 
 def failure(node: Node, greeting: RedisGreeting = GREETING) -> BackendError:
@@ -58,17 +51,6 @@ def test_a_greeting_ends_within_its_deadline_and_says_what_is_wrong(behaviour: s
         assert error.kind == kind
         assert says in str(error)
         assert f"instance 'user' node 'a (127.0.0.1:{fake.port})': " in str(error)
-
-
-def test_a_worker_that_was_busy_itself_looks_once_more() -> None:
-    """The answers came in time; it is the event loop that stood still."""
-    with FakeServer(REDIS) as fake:
-        node = node_for(Server("127.0.0.1", fake.port), timeout=Timeout(50, 50, 50))
-        connecting = gevent.spawn(node.connect, GREETING)
-        for _ in range(2):
-            turn()
-            busy(0.045)
-        connecting.get(timeout=5).close()
 
 
 BANNERS = [b"+PONG\r\n", b"+OK\r\n", b"-ERR max clients\r\n", b"$3\r\nfoo\r\n", b"220 smtp\r\n", b"*2\r\n"]

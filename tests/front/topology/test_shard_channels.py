@@ -18,6 +18,7 @@ from tests.front.topology.liars import Seed
 from tests.kit.fakes.redis import array, bulk
 from tests.kit.fleet import COMMAND, Fleet
 from tests.kit.ports import free_port
+from tests.kit.sockets import unread
 from tests.kit.wait import wait_for
 
 CHANNELS = [f"channel:{number}" for number in range(12)]
@@ -37,12 +38,6 @@ def neighbours(cluster: Cluster) -> tuple[list[str], Node, Node]:
     names = [name for name in CHANNELS if cluster.owner(slot_of(name)) is home][:3]
     assert len({slot_of(name) for name in names}) == 3
     return names, home, next(one for one in cluster.masters if one is not home)
-
-
-def unread(port: int) -> int:
-    """Connections on which something has come that who listens on this port has not read."""
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    return sum(int(row[1].split(":")[1], 16) == port and int(row[4].split(":")[1], 16) > 0 for row in rows)
 
 
 def give_away(cluster: Cluster, stack: ExitStack, name: str, target: Node) -> Callable[[], None]:
