@@ -363,7 +363,7 @@ def _left(deadline: float) -> float:
 
 
 class _Conversation:
-    """Question and answer on a new connection, all of it before the deadline."""
+    """Question and answer on a new connection, all of it before the deadline.
 
     A worker that had no time itself gives as much of it again, once.
     """
