@@ -12,6 +12,8 @@ cdef class Flights:
     cdef double ready_at
     cdef readonly double answering_at
     cdef bint refusing
+    cdef bytes written
+    cdef long long written_epoch
 
     cpdef depart(self, Py_ssize_t sent, double at)
     cpdef arrive(self, Py_ssize_t answered, Py_ssize_t count, double at)

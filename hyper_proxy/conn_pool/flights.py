@@ -32,12 +32,15 @@ class Flights:
     ready_at      when the connection was made and greeted
     answering_at  when the replies came, or the failure, that are passed on just now; else 0.0
     refusing      what fails just now was never sent
+    written       the server's name as it stands in the log, as of written_epoch
     """
 
     def __init__(self, latency: Histogram) -> None:
         self.latency = latency
         self.opened_at = self.ready_at = self.answering_at = 0.0
         self.refusing = False
+        self.written = b""
+        self.written_epoch = -1
         if not cython.compiled:
             self.by_class = [0] * CLASSES
         # How many requests had been sent with the oldest entry (0: there is none), and when.

@@ -38,7 +38,7 @@ cdef class Observed(Taker):
     cdef observe(self, object client, Watch watch)
     cdef look(self, Py_ssize_t us, Py_ssize_t count, bytes out)
     cdef bint sample(self, Py_ssize_t index, object reply) except -1
-    cdef bint see(self, Py_ssize_t count, bytes out) except -1
+    cdef bint see(self, Py_ssize_t us, Py_ssize_t count, bytes out) except -1
     cpdef record(self)
     cdef tell(self)
     cdef forget(self)

@@ -99,7 +99,7 @@ class Observed(Taker):
                     look.count_keys(self, index, reply)
                 index = watch.pick(count)
             watch.restart()
-        if us >= watch.slow_us or (logged and not self.see(count, out)):
+        if us >= watch.slow_us or (logged and not self.see(us, count, out)):
             self.draft = look.look(self, us, count, self.slots, out)
 
     @cython.cfunc
@@ -126,7 +126,7 @@ class Observed(Taker):
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
-    def see(self, count: cython.Py_ssize_t, out: bytes) -> cython.bint:
+    def see(self, us: cython.Py_ssize_t, count: cython.Py_ssize_t, out: bytes) -> cython.bint:
         """Take what the record of a sampled batch needs into sight; False when that is not enough for it."""
         scribe: Scribe = self.watch.scribe
         sight: Sight = scribe.sight
@@ -139,30 +139,35 @@ class Observed(Taker):
         if self.failed or batch.waits is not None or self.client.turn is not None or self.spot(0, sight) == ODD:
             return False
         if self.label_epoch != scribe.epoch:
-            self.label = scribe.value(self.client.address)
+            self.label = scribe.client(self.client.address)
             self.label_epoch = scribe.epoch
         sight.requests = count
         sight.bytes_in = self.seen_to - self.seen_from
         sight.bytes_out = len(out)
         sight.failed = len(out) > 0 and first[0] in (45, 67, 69, 83) and out.startswith(look.FAILED)
-        sight.node = None
         sight.began = self.began
         sight.walked = self.walked
         sight.queue_s = sight.connect_s = sight.storage_s = 0.0
-        sight.ended = now()
+        sight.ended = self.began + us * 1e-6
+        if not self.lanes:
+            sight.node = scribe.nobody
+            self.seeing = True
+            return True
         for lane in self.lanes:
             flights = lane.flights
             if flights.answering_at >= self.walked:
-                sight.node = lane.node
-                sight.connect_s = flights.connecting(self.walked)
+                if flights.written_epoch != scribe.epoch:
+                    flights.written = scribe.node(lane.node.label)
+                    flights.written_epoch = scribe.epoch
+                sight.node = flights.written
+                if flights.refusing or flights.ready_at > self.walked:
+                    sight.connect_s = flights.connecting(self.walked)
                 sight.queue_s = flights.departed(self.walked)
                 sight.storage_s = flights.answering_at - sight.queue_s
                 sight.queue_s -= self.walked + sight.connect_s
-                break
-        if sight.node is None and self.lanes:
-            return False  # a child of a route has answered, or the proxy itself
-        self.seeing = True
-        return True
+                self.seeing = True
+                return True
+        return False  # a child of a route has answered, or the proxy itself
 
     # --- when the answer is written
 
@@ -183,8 +188,8 @@ class Observed(Taker):
         """The answer is written."""
         if self.seeing:
             self.tell()
-        draft, self.draft = self.draft, None
-        if draft is not None:
+        if self.draft is not None:
+            draft, self.draft = self.draft, None
             look.finish(self, draft)
 
     @cython.cfunc

@@ -4,6 +4,12 @@ from hyper_proxy.common.lines cimport Lines, Outlet
 from hyper_proxy.common.xxh64 cimport xxh64
 
 
+cdef bytes NUMBERS
+cdef bytes PAIRS
+cdef unsigned char* _numbers
+cdef unsigned char* _pairs
+
+
 cdef class Sight:
     cdef bytes command
     cdef Py_ssize_t keys
@@ -12,7 +18,7 @@ cdef class Sight:
     cdef readonly Py_ssize_t requests
     cdef Py_ssize_t bytes_in
     cdef readonly Py_ssize_t bytes_out
-    cdef object node
+    cdef bytes node
     cdef readonly bint failed
     cdef double began
     cdef double walked
@@ -34,8 +40,9 @@ cdef class Scribe:
     cdef bytes before
     cdef bytes head
     cdef bytes tail
+    cdef bytes failed_tail
     cdef Py_ssize_t fixed
-    cdef dict nodes
+    cdef readonly bytes nobody
     cdef bytes stamp
     cdef double stamp_end
     cdef bytes second
@@ -43,7 +50,6 @@ cdef class Scribe:
     cdef double second_end
 
     cdef bint ready(self) except -1
-    cdef bytes label(self, object node)
     cdef bint write(self, bytes client, bytes buf, double written) except -1
     cdef adopt(self)
     cdef turn_stamp(self, double at)

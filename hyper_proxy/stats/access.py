@@ -8,7 +8,6 @@ not change from one record to the next is kept as it stands in the line, until t
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import cython
 
@@ -27,20 +26,25 @@ NAMES = (
 )  # fmt: skip
 WIDTH = 24  # that a name is kept in: a copy of a length that the compiler knows takes two instructions
 MOST_DIGITS = 20
-MOST_NODES = 1000  # of which the label is kept, in how it is written
+
+# The numbers to 999, each in four bytes of which the last says how many digits it has; all bytes in hexadecimal digits.
+NUMBERS: bytes = b"".join([b"%-3d%c" % (number, len(str(number))) for number in range(1000)])
+PAIRS: bytes = b"".join([b"%02x" % byte for byte in range(256)])
+_numbers = NUMBERS  # compiled, a pointer: see access.pxd
+_pairs = PAIRS
 
 
 @cython.final
 @cython.cclass
 class Sight:
     """What is known of a batch when it is answered. command: of its first request, with its first key at
-    [key_start:key_end]; node: the one that was waited for last, None for nobody; seconds as in look.Phases.
+    [key_start:key_end]; node: the one that was waited for last, by Scribe.node; seconds as in look.Phases.
     """
 
     def __init__(self) -> None:
         self.command = b""
         self.keys = self.key_start = self.key_end = self.requests = self.bytes_in = self.bytes_out = 0
-        self.node: Any = None
+        self.node = b""
         self.failed = False
         self.began = self.walked = self.queue_s = self.connect_s = self.storage_s = self.ended = 0.0
 
@@ -55,7 +59,6 @@ class Scribe:
         self.outlet = outlet
         self.sight = Sight()
         self.show_keys = False
-        self.nodes: dict = {}
         self.stamp = self.second = b""
         self.stamp_end = self.second_end = self.second_at = 0.0
         self.epoch = -1
@@ -84,41 +87,43 @@ class Scribe:
         self.before = encode(form.before)
         head = form.head.format("info", EVENT) + form.pairs({"instance": self.instance}) + form.name.format("client")
         self.head = b"Z" + encode(head)
-        names = [encode(form.name.format(name)) for name in NAMES]
+        names = [self.name(name) for name in NAMES]
         self.names = b"".join(name.ljust(WIDTH) for name in names)
         self.sizes = bytes(map(len, names))
-        self.tail = encode(form.pairs(self.outlet.common) + form.end)
-        self.fixed = len(self.before) + 20 + len(self.head) + len(self.names) + len(self.tail) + 14 * MOST_DIGITS
-        self.nodes = {}
+        tail = encode(form.pairs(self.outlet.common) + form.end)
+        self.tail = self.value("") + tail
+        self.failed_tail = self.value("reply") + tail
+        self.fixed = len(self.before) + 20 + len(self.head) + len(self.names) + len(self.failed_tail) + 14 * MOST_DIGITS
+        self.nobody = self.node("")
         self.stamp_end = self.second_end = 0.0
+
+    def name(self, name: str) -> bytes:
+        """A name as it stands in a line."""
+        return encode(self.outlet.form.name.format(name))
 
     def value(self, text: str) -> bytes:
         """A text as it stands in a line."""
         return encode(self.outlet.form.value(text))
 
-    @cython.cfunc
-    def label(self, node: Any) -> bytes:
-        """The label of a server as it stands in a line."""
-        label: str = "" if node is None else node.label
-        written: Any = self.nodes.get(label)
-        if written is None:
-            if len(self.nodes) >= MOST_NODES:
-                self.nodes = {}
-            written = self.nodes[label] = self.value(label)
-        return cython.cast(bytes, written)
+    def client(self, address: str) -> bytes:
+        """A client as it stands in a line, until there is another epoch."""
+        return self.value(address) + self.name("command")
+
+    def node(self, label: str) -> bytes:
+        """A server as it stands in a line, until there is another epoch."""
+        return self.value(label) + self.name("bytes_in")
 
     @cython.cfunc
     @cython.exceptval(-1, check=False)
     def write(self, client: bytes, buf: bytes, written: cython.double) -> cython.bint:
         """The record of the batch in sight, whose requests are in `buf`, and whose answer the client had at `written`.
 
-        client: its address as it stands in a line. False: the record is lost.
+        client: as `client` has written it. False: the record is lost.
         """
         sight: Sight = self.sight
         lines: Lines = cython.cast(Lines, self.outlet.lines)
-        node: bytes = self.label(sight.node)
         key: bytes | None = self.key_text(buf, sight.key_start, sight.key_end) if self.show_keys else None
-        most: cython.Py_ssize_t = self.fixed + len(client) + len(node) + len(sight.command) + 64
+        most: cython.Py_ssize_t = self.fixed + len(client) + len(sight.node) + len(sight.command) + 64
         if key is not None:
             most += len(key)
         at: cython.Py_ssize_t = lines.reserve(most)
@@ -133,7 +138,6 @@ class Scribe:
         waited: cython.double = sight.queue_s + sight.connect_s + sight.storage_s
         at = _put(out, at, self.stamp)
         at = _put(out, at, client)
-        at = _put_name(out, at, names, sizes, 0)
         at = _put_quoted(out, at, sight.command, self.quoted)
         at = _put_name(out, at, names, sizes, 1)
         at = _put_digits(out, at, sight.requests)
@@ -145,8 +149,7 @@ class Scribe:
         else:
             at = _put_digest(out, at, buf, sight.key_start, sight.key_end, self.quoted)
         at = _put_name(out, at, names, sizes, 4)
-        at = _put(out, at, node)
-        at = _put_name(out, at, names, sizes, 5)
+        at = _put(out, at, sight.node)
         at = _put_digits(out, at, sight.bytes_in)
         at = _put_name(out, at, names, sizes, 6)
         at = _put_digits(out, at, sight.bytes_out)
@@ -165,8 +168,7 @@ class Scribe:
         at = _put_name(out, at, names, sizes, 13)
         at = _put_us(out, at, written - sight.ended)
         at = _put_name(out, at, names, sizes, 14)
-        at = _put_quoted(out, at, b"reply" if sight.failed else b"", self.quoted or not sight.failed)
-        at = _put(out, at, self.tail)
+        at = _put(out, at, self.failed_tail if sight.failed else self.tail)
         lines.commit(at - first)
         return True
 
@@ -196,12 +198,20 @@ class Scribe:
 def _put(out: cython.p_uchar, at: cython.Py_ssize_t, piece: bytes) -> cython.Py_ssize_t:
     """Write these bytes at out[at:]; the index behind them, as all of these functions."""
     size: cython.Py_ssize_t = len(piece)
-    if cython.compiled:
-        source: cython.p_uchar = piece
-        memcpy(out + at, source, size)  # type: ignore[name-defined]  # noqa: F821
-    else:
-        out[at : at + size] = piece
+    _copy(out, at, piece, 0, size)
     return at + size
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _copy(out: cython.p_uchar, at: cython.Py_ssize_t, source: cython.p_uchar, start: cython.Py_ssize_t,
+          size: cython.Py_ssize_t) -> cython.void:
+    """source[start : start+size] becomes out[at : at+size]."""
+    if cython.compiled:
+        memcpy(out + at, source + start, size)  # type: ignore[name-defined]  # noqa: F821
+    else:
+        out[at : at + size] = source[start : start + size]
 
 
 @cython.cfunc
@@ -223,10 +233,7 @@ def _put_quoted(out: cython.p_uchar, at: cython.Py_ssize_t, piece: bytes, quoted
 def _put_name(out: cython.p_uchar, at: cython.Py_ssize_t, names: cython.p_uchar, sizes: cython.p_uchar,
               index: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """One of the NAMES, as it stands in a line; bytes behind it are overwritten."""
-    if cython.compiled:
-        memcpy(out + at, names + 24 * index, 24)  # type: ignore[name-defined]  # noqa: F821  WIDTH
-    else:
-        out[at : at + sizes[index]] = names[WIDTH * index : WIDTH * index + sizes[index]]
+    _copy(out, at, names, 24 * index, 24)  # WIDTH
     return at + sizes[index]
 
 
@@ -243,17 +250,21 @@ def _put_us(out: cython.p_uchar, at: cython.Py_ssize_t, seconds: cython.double) 
 @cython.inline
 @cython.exceptval(check=False)
 def _put_digits(out: cython.p_uchar, at: cython.Py_ssize_t, number: cython.ulonglong) -> cython.Py_ssize_t:
-    size: cython.Py_ssize_t = 1 + (number >= 10) + (number >= 100) + (number >= 1000) + (number >= 10000)
-    most: cython.ulonglong = 100000
-    while number >= most and size < 19:
-        most *= 10
-        size += 1
-    i: cython.Py_ssize_t = at + size
-    while i > at:
-        i -= 1
-        out[i] = 48 + number % 10
-        number = number // 10
-    return at + size
+    if number >= 1000:
+        return _put_many_digits(out, at, number)
+    _copy(out, at, _numbers, 4 * number, 4)
+    return at + _numbers[4 * number + 3]
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _put_many_digits(out: cython.p_uchar, at: cython.Py_ssize_t, number: cython.ulonglong) -> cython.Py_ssize_t:
+    low: cython.int = number % 1000
+    at = _put_digits(out, at, number // 1000)
+    out[at] = 48 + low // 100
+    out[at + 1] = 48 + low // 10 % 10
+    out[at + 2] = 48 + low % 10
+    return at + 3
 
 
 @cython.cfunc
@@ -262,24 +273,16 @@ def _put_digest(out: cython.p_uchar, at: cython.Py_ssize_t, buf: bytes, start: c
                 end: cython.Py_ssize_t, quoted: cython.bint) -> cython.Py_ssize_t:
     """What hyper_proxy.common.keyname.digest says of the key buf[start:end]."""
     digest: cython.ulonglong = xxh64(buf, start, end, 0)
-    shift: cython.int = 64
+    shift: cython.int
     if quoted:
         out[at] = 34
         at += 1
-    while shift > 0:
-        shift -= 4
-        out[at] = _hex((digest >> shift) & 15)
-        at += 1
+    for shift in range(56, -8, -8):
+        _copy(out, at, _pairs, 2 * ((digest >> shift) & 255), 2)
+        at += 2
     out[at] = 58
     at = _put_digits(out, at + 1, end - start)
     if quoted:
         out[at] = 34
         at += 1
     return at
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _hex(nibble: cython.int) -> cython.uchar:
-    return 48 + nibble if nibble < 10 else 87 + nibble
