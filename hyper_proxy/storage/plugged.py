@@ -110,6 +110,7 @@ class Apart(KeyValue):
             reason = f"it has not ended within {self.read_s:g} s"
             frame = sys._current_frames().get(thread[0]) if thread else None
             report(PluginError(self.owner, verb, reason, place_in(frame, self.owner)), self.instance)
+            outcome.rawlink(lambda late: self._tell_late(verb, late.value))
             raise self._error("timeout", f"{verb} has not ended within {self.read_s:g} s")
         result = outcome.get()
         if isinstance(result, Fault):
@@ -117,6 +118,12 @@ class Apart(KeyValue):
         if verb in CHECKS:
             self._refuse(verb, CHECKS[verb](result, *args, **named))
         return result
+
+    def _tell_late(self, verb: str, result: object) -> None:
+        """Its request was told of the time alone: why it has failed, if it has, nobody else will say."""
+        if isinstance(result, Fault):
+            reason = f"when nobody waited for it any more: {describe(result.error)}"
+            report(PluginError(self.owner, verb, reason, place_of(result.error, self.owner)), self.instance)
 
     def _refuse(self, verb: str, wrong: str) -> None:
         """Raises BackendError when something is wrong with an answer."""

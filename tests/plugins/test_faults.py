@@ -33,6 +33,9 @@ class Slow(plugin.ReadOnly):
             return keys[1000]
         if b"slow" in keys:
             sleep(1.5)
+        if b"late" in keys:
+            sleep(0.5)
+            raise OSError("the disk is gone")
         return [plugin.Item(b"here", 0, None, 0) for key in keys]
 
     def count(self):
@@ -205,6 +208,18 @@ def test_a_storage_that_blocks_fails_its_requests_and_holds_up_nobody(start: Sta
     errors = fleet.stats()["instances"][f"redis{port}"]["errors"]
     assert errors["timeout"] == 8
     assert errors["queue"] >= 1
+
+
+def test_a_storage_that_fails_when_nobody_waits_any_more_is_told_in_the_log(start: Start, folder: Path) -> None:
+    (folder / "slow.py").write_text(SLOW)
+    port = free_port()
+    fleet = start(config(["slow.py"], instance("redis", port, "slow", ["x"], "timeout = { read_ms = 100 }")))
+    with pytest.raises(redis.ResponseError, match=r"get_many has not ended within 0\.1 s"):
+        redis.Redis(port=port).get("late")
+    fleet.wait_log('error="when nobody waited for it any more: OSError: the disk is gone"')
+    at = f"{folder / 'slow.py'}:{line_of(SLOW, 'the disk is gone')}"
+    assert f"function=get_many instance=redis{port} at={at} " in fleet.read_log()
+    assert fleet.stats()["instances"][f"redis{port}"]["errors"]["timeout"] == 1, "once"
 
 
 def answers_again(client: redis.Redis) -> bool:
