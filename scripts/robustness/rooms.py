@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Event
 
 from hyper_proxy.build import state
+from scripts.robustness.room_copy import copy_back
 from tests.kit.rooms import Site, Writer, wait_until_equal
 from tests.kit.wait import wait_for
 
@@ -29,6 +30,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/verify_rooms", description=(__doc__ or "").partition(": ")[2])
     parser.add_argument("--deaths", type=int, default=10, help="of each kind and way of writing (default 10)")
     parser.add_argument("--clients", type=int, default=6, help="blocking clients (default 6)")
+    parser.add_argument("--keys", type=int, default=0, help="instead: let so many be copied back to a room")
     return parser.parse_args()
 
 
@@ -95,6 +97,11 @@ def main() -> int:
     """0 when all figures hold."""
     chosen = options()
     print(state())
+    if chosen.keys:
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            print(copy_back(stack, folder, WAYS["mirror"], chosen.keys, chosen.clients))
+        return 0
     faults: list[str] = []
     for kind in ("redis", "memcache"):
         for way in WAYS:

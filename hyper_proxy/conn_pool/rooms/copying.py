@@ -1,7 +1,8 @@
 """Keeps what a side of a pair has missed, and copies it from its peer, key by key, whatever was done to them.
 
 A key is held while it is copied: no write of it begins in any worker, and those under way have ended. So what is copied
-is what the key has, and the next write comes after it in both rooms.
+is what the key has, and the next write comes after it in both rooms. Some keys are copied together; then nothing is
+copied for as long as that took, so half of the time is the clients'.
 
 A side that has missed something catches up: it gets all writes again, and what it has missed before is copied. A side
 that may lack anything (its process began anew, its journal was full, its peer was emptied) is emptied first, and all
@@ -10,7 +11,7 @@ keys are copied.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 GRACE_S = 0.05  # a record that is just being written is in its file by then
 QUIET_S = 2.0  # so long the end of the writes of a key is waited for
 STEP_S = 0.001
+MOST_KEYS = 64  # that are held, and copied, together
+BATCH_BYTES = 1 << 18  # so much they should have
 SIDES = ("a", "b")  # in the names of files: the servers of a pair in the order of their addresses
 SETTLE_S = 1.0  # writes that began under another state have ended by then
 
@@ -60,6 +63,7 @@ class Copying:
         ]
         self.doubtful = _DOUBTFUL.setdefault(name, set())
         self.clearing = False
+        self.most_keys = 1  # in the next batch: nobody knows yet how much keys have
         pair.count_missed = lambda side: len(self.journals[side].known)
         for side in range(2):
             if not self.journals[side].is_empty():
@@ -98,9 +102,7 @@ class Copying:
                 return
             gevent.sleep(GRACE_S)
             records = dict.fromkeys(record for path in files for record in self.journals[side].read(path))
-            for db, key in records:
-                self._copy(side, db, key)
-            copied += len(records)
+            copied += self._copy_all(side, records)
             for path in files:
                 path.unlink(missing_ok=True)
             if self.pair.cleaned(side, missed):
@@ -121,11 +123,10 @@ class Copying:
         if not self.pair.catch_up(side):
             return False
         gevent.sleep(SETTLE_S)
-        peer, count = self.pair.nodes[1 - side], 0
+        peer = self.pair.nodes[1 - side]
         try:
-            for db, key in self.speech.every_key(lambda db, request: ask(self._lane(1 - side, db), request, READ)):
-                self._copy(side, db, key)
-                count += 1
+            keys = self.speech.every_key(lambda db, request: ask(self._lane(1 - side, db), request, READ))
+            count = self._copy_all(side, keys)
         except ReplyError as error:
             raise peer.error("protocol", str(error)) from None
         self._tell("room.copied", side, count)
@@ -135,20 +136,50 @@ class Copying:
         node = self.pair.nodes[side].label
         log.info(event, instance=self.pair.instance, node=node, room=self.pair.names[side], keys=keys)
 
-    def _copy(self, side: int, db: int, key: bytes) -> None:
-        """Raises BackendError; then it is still to be done."""
-        cell = cell_of(db, key)
-        self._hold(cell, side)
+    def _copy_all(self, side: int, keys: Iterable[Missed]) -> int:
+        """How many there were. Raises BackendError."""
+        count = 0
+        for db, batch in self._batches(keys):
+            self._copy(side, db, batch)
+            count += len(batch)
+        return count
+
+    def _batches(self, keys: Iterable[Missed]) -> Iterator[tuple[int, list[bytes]]]:
+        """Keys of one database that are to be copied together."""
+        batch: list[bytes] = []
+        of = 0
+        for db, key in keys:
+            if batch and (db != of or len(batch) >= self.most_keys):
+                yield of, batch
+                batch = []
+            of = db
+            batch.append(key)
+        if batch:
+            yield of, batch
+
+    def _copy(self, side: int, db: int, keys: Sequence[bytes]) -> None:
+        """All at once. Raises BackendError; then they are still to be done."""
+        cells = {cell_of(db, key) for key in keys}
+        self._hold(cells, side)
+        began = monotonic()
         try:
-            source = self._lane(1 - side, db)
-            answers = [self._good(source, reply) for reply in ask_all(source, self.speech.take_out(key), READ)]
-            request = self.speech.put_in(key, answers, replace=True)
-            lane = self._lane(side, db)
-            reply = ask(lane, request or self.speech.remove(key), IDEMPOTENT)
-            self._good(lane, reply)
-            lane.node.counts.copied += 1
+            source, lane = self._lane(1 - side, db), self._lane(side, db)
+            questions = [self.speech.take_out(key) for key in keys]
+            replies = iter(self._answers(source, [one for each in questions for one in each], READ))
+            found = [[next(replies) for _ in each] for each in questions]
+            self._answers(lane, [self._putting(*one) for one in zip(keys, found, strict=True)], IDEMPOTENT)
+            lane.node.counts.copied += len(keys)
         finally:
-            self.overlap.let_go(cell)
+            self.overlap.let_go(cells)
+        size = sum(len(reply) for each in found for reply in each)
+        self.most_keys = max(1, min(MOST_KEYS, 2 * len(keys), BATCH_BYTES * len(keys) // (size + 1)))
+        gevent.sleep(monotonic() - began)
+
+    def _putting(self, key: bytes, replies: Sequence[bytes]) -> bytes:
+        return self.speech.put_in(key, replies, replace=True) or self.speech.remove(key)
+
+    def _answers(self, lane: Lane, requests: Sequence[bytes], klass: int) -> list[bytes]:
+        return [self._good(lane, reply) for reply in ask_all(lane, requests, klass)]
 
     def _good(self, lane: Lane, reply: bytes | BackendError) -> bytes:
         if isinstance(reply, BackendError):
@@ -158,17 +189,17 @@ class Copying:
             raise error
         return reply
 
-    def _hold(self, cell: int, side: int) -> None:
+    def _hold(self, cells: Collection[int], side: int) -> None:
         """Wait until nobody writes there, and nobody may. Raises BackendError."""
         until = monotonic() + QUIET_S
         held = False
         while True:
-            held = held or self.overlap.hold(cell)
-            if held and self.overlap.is_quiet(cell):
+            held = held or self.overlap.hold(cells)
+            if held and self.overlap.is_quiet(cells):
                 return
             if monotonic() > until:
                 if held:
-                    self.overlap.let_go(cell)
+                    self.overlap.let_go(cells)
                 raise self.pair.nodes[side].error("busy", "a key that is to be copied is being written without end")
             gevent.sleep(STEP_S)
 
@@ -200,9 +231,7 @@ class Copying:
         doubtful = list(self.doubtful)
         self.doubtful.clear()
         try:
-            while doubtful:
-                self._copy(side, *doubtful[-1])
-                doubtful.pop()
+            self._copy_all(side, sorted(doubtful))
         except BackendError:
             self.doubtful.update(doubtful)
         finally:

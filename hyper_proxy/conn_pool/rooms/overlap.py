@@ -8,7 +8,7 @@ and looks for counts then: one of them sees the other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from zlib import crc32
 
@@ -39,7 +39,7 @@ class Overlap:
         for cell in cells:
             self.counts[cell] -= 1
 
-    def others(self, cells: Sequence[int]) -> tuple[bool, int]:
+    def others(self, cells: Collection[int]) -> tuple[bool, int]:
         """Does another worker write one of them just now? And a number that changes when one begins to."""
         busy, number = False, 0
         for counts, begun in self.rows.of_others():
@@ -48,20 +48,22 @@ class Overlap:
                 number += begun[cell]
         return busy, number
 
-    def hold(self, cell: int) -> bool:
-        """Nobody begins to write this one any more; False: it is held already."""
-        if any(flags[cell] for flags in self.rows.flags()):
+    def hold(self, cells: Collection[int]) -> bool:
+        """Nobody begins to write these any more; False: one is held already, and so none is by this call."""
+        if any(flags[cell] for flags in self.rows.flags() for cell in cells):
             return False
-        self.holds[cell] = 1
+        for cell in cells:
+            self.holds[cell] = 1
         return True
 
-    def is_quiet(self, cell: int) -> bool:
-        """Is nobody writing it any more?"""
-        return not self.counts[cell] and not self.others([cell])[0]
+    def is_quiet(self, cells: Collection[int]) -> bool:
+        """Is nobody writing them any more?"""
+        return not any(self.counts[cell] for cell in cells) and not self.others(cells)[0]
 
-    def let_go(self, cell: int) -> None:
-        """It may be written again."""
-        self.holds[cell] = 0
+    def let_go(self, cells: Collection[int]) -> None:
+        """They may be written again."""
+        for cell in cells:
+            self.holds[cell] = 0
 
 
 def cell_of(db: int, key: bytes) -> int:

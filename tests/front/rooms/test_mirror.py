@@ -248,3 +248,23 @@ def test_a_reload_forgets_nothing(build: Callable[..., Site]) -> None:
     assert [text for writer in writers for text in writer.errors] == []
     found = wait_until_equal(site)
     assert found[b"shared:count"] == str(sum(writer.number for writer in writers)).encode()
+
+
+def test_keys_of_every_size_and_database_are_copied_with_their_time_of_living(build: Callable[..., Site]) -> None:
+    site = build("redis", MIRROR)
+    site.wait_until_served_by(0)
+    client = site.client()
+    other = site.stack.enter_context(redis.Redis(port=site.port, db=3))
+    for index in range(300):
+        client.set(f"k{index}", f"{index}" * (40000 if index % 50 == 0 else 1), ex=500 if index % 3 == 0 else None)
+        other.rpush(f"l{index}", index, "b")
+    site.wait_until_ready(1)
+    site.kill(0, "kill")
+    site.wait_until_served_by(1)
+    site.revive(0, "kill")
+    site.wait_until_served_by(0)
+    assert sum(site.stat(f"n{index}", "copied") for index in range(2)) >= 600
+    for index in range(300):
+        assert client.get(f"k{index}") == f"{index}".encode() * (40000 if index % 50 == 0 else 1)
+        assert (400 < client.ttl(f"k{index}") <= 500) == (index % 3 == 0)
+        assert other.lrange(f"l{index}", 0, -1) == [str(index).encode(), b"b"]
