@@ -1,8 +1,4 @@
-"""The workers: born, greeted, missed and replaced, slot by slot.
-
-Beside the slots in force there may be `candidates`, a new crew that gets ready and serves nobody yet, and `retired`
-workers of older crews, which let their clients finish (supervisor/generations.py). A slot of each may have the same
-number, and then shares its listening sockets; slots are told apart by identity.
+"""The workers: born, greeted, missed and replaced, slot by slot of the roster (supervisor/roster.py).
 
 Messages of a worker go to the concern that asked for them, by the table `routes`: type -> handler(slot, message).
 """
@@ -21,20 +17,17 @@ from hyper_proxy.common.board import BOARDS
 from hyper_proxy.common.cells import CELLS
 from hyper_proxy.common.frames import Message
 from hyper_proxy.common.leases import LEASES
-from hyper_proxy.common.segment import Segment
 from hyper_proxy.config.model import Config
 from supervisor.children import Children
 from supervisor.current import Current
 from supervisor.exits import Exit
 from supervisor.loop import Loop
 from supervisor.pipe import Pipe
+from supervisor.roster import Roster
 from supervisor.slots import LOOP_DEATHS, Slot, SlotState
 
 # Importing and building takes well below a second; a worker that needs this long hangs.
 BOOT_TIMEOUT_S = 30.0
-
-# Each worker has a cell of 64 bytes: 1024 slots, their candidates, and as many retired workers as may linger.
-MAX_CELLS = 8 * 1024
 
 # From the end of a worker's pipe to the end of the worker.
 MUTE_GRACE_S = 1.0
@@ -51,24 +44,21 @@ Shed = Callable[[frozenset[socket.socket]], None]
 Route = Callable[[Slot, Message], None]
 
 
-class Fleet:
-    """All slots. Each of `on_death` is called with the slot whose worker has ended, and with its last snapshot, which
-    the slot does not have any more; each of `on_change` whenever a worker is ready, hangs or has ended. `serving` is
-    True once any worker was ready."""
+class Fleet(Roster):
+    """All slots and their workers. Each of `on_death` is called with the slot whose worker has ended, and with its last
+    snapshot, which the slot does not have any more; each of `on_change` whenever a worker is ready, hangs or has ended.
+    `serving` is True once any worker was ready."""
 
     def __init__(self, loop: Loop, children: Children, current: Current, enter: EnterWorker, shed: Shed) -> None:
+        super().__init__(current.slots)
         self._loop = loop
         self._children = children
         self._current = current
         self._enter = enter
         self._shed = shed
-        self._segment = Segment(MAX_CELLS)
         LEASES.share()
         BOARDS.share()
         CELLS.share()
-        self.slots = self._places(0, current.slots)
-        self.candidates: list[Slot] = []
-        self.retired: list[Slot] = []
         self.held = False
         self.serving = False
         self.stopping = False
@@ -93,9 +83,9 @@ class Fleet:
 
         Raises OSError when the system refuses a process; what was started ends then.
         """
-        self.candidates = self._places(0, plan.slots)
+        candidates = self.nominate(plan.slots)
         try:
-            for slot in self.candidates:
+            for slot in candidates:
                 self._spawn(slot, plan, held=True)
         except OSError:
             self.dismiss()
@@ -108,30 +98,9 @@ class Fleet:
 
     def promote(self) -> list[Slot]:
         """The candidates take the place of the crew in force, whose live slots are the result, and serve."""
-        old, self.slots, self.candidates = self.slots, self.candidates, []
-        for before, after in zip(old, self.slots, strict=False):
-            after.restarts, after.exit = before.restarts, before.exit
-        for slot in old:
-            slot.leaving = True
-            if slot.live:
-                self.retired.append(slot)
-            else:
-                slot.state = SlotState.STOPPED
-                self._segment.give_back(slot.cell)
+        relieved = self.relieve()
         self.serve()
-        return [slot for slot in old if slot.live]
-
-    def everyone(self) -> list[Slot]:
-        """The slots in force, the candidates', and those of older crews."""
-        return [*self.slots, *self.candidates, *self.retired]
-
-    def live(self) -> list[Slot]:
-        """The slots that have a worker, of whatever crew."""
-        return [slot for slot in self.everyone() if slot.live]
-
-    def members(self) -> list[Slot]:
-        """The slots whose worker serves or is about to: those that take part in a reload."""
-        return [slot for slot in self.slots if slot.state in (SlotState.BOOTING, SlotState.READY)]
+        return relieved
 
     def kill(self, slot: Slot, why: str) -> None:
         """Ends a worker that can't be talked to; its successor comes by itself."""
@@ -155,23 +124,9 @@ class Fleet:
 
     def add_slot(self) -> Slot:
         """One slot more, at the end; its worker is started on the sockets that are in force for it."""
-        (slot,) = self._places(len(self.slots), 1)
-        self.slots.append(slot)
+        slot = self.append()
         self.start_slot(slot)
         return slot
-
-    def remove_slot(self) -> Slot:
-        """Gives up the last slot. Its worker serves on, as a retired one, until it is told to drain."""
-        slot = self.slots.pop()
-        self._retire(slot)
-        return slot
-
-    def empty_slot(self, slot: Slot) -> None:
-        """The slot's worker goes on as a retired one; the slot itself has none, until somebody starts it."""
-        fresh = slot.successor(self._segment.take())
-        fresh.state = SlotState.STOPPED
-        self.slots[slot.index] = fresh
-        self._retire(slot)
 
     def stop_waiting(self) -> None:
         """Gives up all slots that have no worker now, and the workers that serve nobody yet."""
@@ -191,16 +146,6 @@ class Fleet:
         for slot in self.everyone():
             if slot.pipe is not None:
                 slot.pipe.close_in_child()
-
-    def _places(self, first: int, count: int) -> list[Slot]:
-        return [Slot(index, self._segment.take()) for index in range(first, first + count)]
-
-    def _retire(self, slot: Slot) -> None:
-        slot.leaving = True
-        if slot.live:
-            self.retired.append(slot)
-        else:
-            self._segment.give_back(slot.cell)
 
     def _changed(self) -> None:
         for call in self.on_change:
@@ -299,8 +244,5 @@ class Fleet:
             self._loop.later(delay_s, lambda: self._respawn(slot))
         for call in self.on_death:
             call(slot, snapshot)
-        for crew in (self.candidates, self.retired):
-            if slot in crew:
-                crew.remove(slot)
-                self._segment.give_back(slot.cell)
+        self.strike(slot)
         self._changed()
