@@ -17,15 +17,13 @@ import gc
 import os
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import setproctitle
 
 from hyper_proxy.common import log
-from hyper_proxy.common.errors import Finding
 from hyper_proxy.common.frames import Message
-from hyper_proxy.config.model import Config
 from supervisor import logs
 from supervisor.adoption import Adoption
 from supervisor.attendant import Attendant, EnterSidecar
@@ -41,16 +39,11 @@ from supervisor.generations import Generations
 from supervisor.heir import Heir
 from supervisor.herald import Herald
 from supervisor.inquiries import Inquiries
-from supervisor.limits import LimitError, raise_file_limit
-from supervisor.listeners import ListenError
 from supervisor.log_roll import LogRoller
 from supervisor.loop import Loop
 from supervisor.merging import Merging
 from supervisor.notify import Notifier
-from supervisor.opening import take_hold
 from supervisor.orders import Orders
-from supervisor.pidfile import PidFileError
-from supervisor.privileges import PrivilegeError, drop_privileges
 from supervisor.reload import Reloader
 from supervisor.signals import SignalInbox
 from supervisor.staffing import Staffing
@@ -66,7 +59,6 @@ EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_NO_WORKER = 3
 EXIT_OS = 71  # sysexits.h: EX_OSERR
-EXIT_PERMISSION = 77  # sysexits.h: EX_NOPERM
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,29 +67,6 @@ class Crew:
 
     worker: EnterWorker
     sidecar: EnterSidecar
-
-
-def run(
-    config: Config, digest: str, crew: Crew, findings: Sequence[Finding] = (), estate: Estate | None = None
-) -> int:
-    """Serves until told to stop; returns the exit code of the process. `findings` are the warnings of the file,
-    `estate` is what a running master has left to this one."""
-    try:
-        logs.apply_first(config.log)
-        for finding in findings:
-            log.warning("config.warning", finding=finding)
-            if config.log.file:  # who starts it by hand reads it here
-                sys.stderr.write(f"{finding}\n")
-        raise_file_limit(config)
-        current = take_hold(config, digest, estate)
-        drop_privileges(current)
-    except (ListenError, PidFileError, LimitError, PrivilegeError, logs.LogError) as error:
-        hint = f" in {config.path}" if config.path else " in a configuration of your own: -c FILE"
-        give_up(f"{error}{hint}")
-        if estate is not None:
-            estate.decline(f"{error}{hint}")
-        return EXIT_PERMISSION if isinstance(error, PrivilegeError) else EXIT_OS
-    return Master(current, crew, estate).run()
 
 
 def give_up(text: str) -> None:

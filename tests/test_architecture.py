@@ -128,7 +128,7 @@ def test_the_proxy_does_not_import_its_processes_but_for_its_command() -> None:
 
 def test_the_master_never_loads_gevent() -> None:
     """Neither by itself nor by what it imports: a hub that is forked with the master's loop serves nobody."""
-    script = "import sys, supervisor.master; sys.exit('gevent' in sys.modules)"
+    script = "import sys, supervisor.start; sys.exit('gevent' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

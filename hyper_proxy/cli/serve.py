@@ -19,7 +19,7 @@ from hyper_proxy.config.load import embedded_default
 from hyper_proxy.config.model import Config
 from supervisor.estate import Estate, EstateError, claim_estate
 from supervisor.master import Crew
-from supervisor.master import run as run_master
+from supervisor.start import run as run_master
 from supervisor.validate import digest_of
 
 DATA_FOLDER = "hyper_proxy"
