@@ -36,6 +36,11 @@ class Server:
         """What people call it: the alias, else the address."""
         return self.name or self.address
 
+    @property
+    def where(self) -> str:
+        """Both, as errors name it."""
+        return self.address if self.label == self.address else f"{self.label} ({self.address})"
+
 
 @dataclass(frozen=True, slots=True)
 class Listen:

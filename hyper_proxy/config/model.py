@@ -199,6 +199,11 @@ class Level:
         return sum((pool.peers for pool in self.pools), self.peers)
 
     @property
+    def is_mirrored(self) -> bool:
+        """Do writes go to two rooms?"""
+        return bool(self.all_peers) and self.rooms.writes == "mirror"
+
+    @property
     def everyone(self) -> tuple[Server, ...]:
         """All servers that it names, whatever for; some maybe more than once."""
         eras = [server for _, era in self.years for server in (*era.servers, *era.writers)]

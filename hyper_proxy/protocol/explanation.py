@@ -18,6 +18,8 @@ from hyper_proxy.config.table_split import day_of_key, home_at, homes_of, server
 from hyper_proxy.hashing import DISTRIBUTIONS, Placement
 from hyper_proxy.hashing.distributions.modula import Random
 from hyper_proxy.hashing.routes.build import build_level
+from hyper_proxy.storage.dry_run import DryRun
+from hyper_proxy.storage.keyvalue import LEVELED
 
 
 class BadQuestion(HyperProxyError):
@@ -136,6 +138,11 @@ class Ground:
             policies = "; ".join(policy(at, level) for at, level in enumerate(self.instance.levels[:-1], 1))
             return f"{read}; {policies}; a write is done below: {self._own_way}"
         return f"no server is asked: {self._own_way}" if self.placement is None else self._own_way
+
+    def dry_runs(self) -> tuple[DryRun, DryRun]:
+        """The key space below all levels, for who would refuse: with no key in it, and with every one."""
+        place = LEVELED if self.number > 1 else ""
+        return DryRun(self.level, place, self.shard, False), DryRun(self.level, place, self.shard, True)
 
     @property
     def _own_way(self) -> str:

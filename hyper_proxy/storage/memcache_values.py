@@ -39,12 +39,19 @@ T = TypeVar("T")
 ATTEMPTS = 20  # at a change, when other workers change the same key; those of one worker wait for each other
 RETRY_S = 0.002  # the longest pause before the second attempt; it grows with each
 TOGETHER = "memcached changes each key for itself: this request needs several to change together"
+UNLISTED = "memcached can't list its keys"
 MODES = {Mode.SET: b"", Mode.ADD: b" ME", Mode.REPLACE: b" MR"}
 OUTCOMES = {
     b"HD": Outcome.STORED, b"NS": Outcome.NOT_STORED, b"EX": Outcome.EXISTS, b"NF": Outcome.NOT_FOUND,
 }  # fmt: skip
 KINDS = {b"object too large": "size", b"out of memory": "full"}
 """What memcached says in its errors -> kinds of ours; all others are "protocol"."""
+
+
+def check_alone(keys: Sequence[bytes]) -> None:
+    """Raises ClientError for several keys that must change together."""
+    if len(set(keys)) > 1:
+        raise ClientError(TOGETHER)
 
 
 class MemcacheValues(Sharded):
@@ -59,13 +66,11 @@ class MemcacheValues(Sharded):
         super().__init__([MemcacheShard(node, level.connections) for node in self.nodes])
 
     def update(self, keys: Sequence[bytes], change: Change[T]) -> tuple[T, tuple[int, ...]]:
-        if len(set(keys)) > 1:
-            raise ClientError(TOGETHER)
+        check_alone(keys)
         return super().update(keys, change)
 
     def put_many_if_absent(self, entries: Sequence[tuple[bytes, Put]]) -> bool:
-        if len({key for key, _ in entries}) > 1:
-            raise ClientError(TOGETHER)
+        check_alone([key for key, _ in entries])
         return super().put_many_if_absent(entries)
 
     def release(self, successor: MemcacheValues | None) -> None:
@@ -113,7 +118,7 @@ class MemcacheShard(KeyValue):
         raise lane.distrust(f"stats was answered {reply[:80]!r}")
 
     def scan(self, cursor: int, limit: int) -> tuple[int, list[bytes]]:
-        raise ClientError("memcached can't list its keys")
+        raise ClientError(UNLISTED)
 
     # ---- writing
 

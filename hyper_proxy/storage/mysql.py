@@ -11,7 +11,6 @@ from datetime import date
 from itertools import product
 
 from hyper_proxy.common import parallel
-from hyper_proxy.common.errors import ClientError
 from hyper_proxy.config.model import Level, Server, Table
 from hyper_proxy.config.table_split import Home, home_at, homes_of, placed, server_at, table_at
 from hyper_proxy.conn_pool.sql_node import SqlNode
@@ -19,6 +18,7 @@ from hyper_proxy.storage.mysql_dated import DatedTables
 from hyper_proxy.storage.mysql_shard import MysqlShard
 from hyper_proxy.storage.sharded import Sharded
 from hyper_proxy.storage.sql_beat import Beat
+from hyper_proxy.storage.table_checks import check_walk
 
 
 class SqlNodes:
@@ -118,8 +118,7 @@ class MysqlStorage(Sharded):
         cursor."""
         if self.dated is None:
             return super().scan(cursor, limit)
-        if not self.dated.table.id:
-            raise ClientError(f"table {self.dated.table.label} has no integer column to walk its keys by (table.id)")
+        check_walk(self.dated.table)
         first = self.dated.number(b"%d" % cursor, 0) if cursor else 0
         times: dict[int, dict[int, list[int]]] = {}
         for number in self._all():

@@ -21,7 +21,6 @@ from typing import TypeVar
 
 import gevent
 
-from hyper_proxy.common.errors import ClientError
 from hyper_proxy.config.model import Level, Table
 from hyper_proxy.conn_pool.sql_connection import SERVER_SHARE, Parameter, Row, SqlConnection, is_lost
 from hyper_proxy.conn_pool.sql_error import DEADLOCK, DUPLICATE, LOCK_WAIT, SqlError
@@ -30,6 +29,7 @@ from hyper_proxy.stats.classes import READ
 from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Put, Remove
 from hyper_proxy.storage.sql_shape import Shape, shape_of
 from hyper_proxy.storage.sql_text import marks, texts_of
+from hyper_proxy.storage.table_checks import check_put, check_time, check_walk
 from hyper_proxy.storage.together import Together
 
 T = TypeVar("T")
@@ -118,8 +118,7 @@ class MysqlShard(KeyValue):
             return int(connection.execute(self._texts.count, [*self._where, *self._now()], READ)[0][0] or 0)
 
     def scan(self, cursor: int, limit: int) -> tuple[int, list[bytes]]:
-        if not self.table.id:
-            raise ClientError(f"table {self.table.label} has no integer column to walk its keys by (table.id)")
+        check_walk(self.table)
         with self._reading.pool.connection() as connection:
             shape = shape_of(connection, self.table, self.where)
             rows = connection.execute(self._texts.scan, [cursor, *self._where, *self._now(), limit], READ)
@@ -131,7 +130,7 @@ class MysqlShard(KeyValue):
     def put_many(self, entries: Sequence[tuple[bytes, Put]]) -> None:
         last = dict(entries)
         for put in last.values():
-            self._check(put)
+            check_put(self.table, put)
 
         def write(connection: SqlConnection) -> bool:
             shape = shape_of(connection, self.table, self.where)
@@ -216,13 +215,13 @@ class MysqlShard(KeyValue):
         for key, edit in edits:
             version = 0
             if isinstance(edit, Put):
-                self._check(edit)
+                check_put(self.table, edit)
                 before = last.get(key)
                 floor = before[1] if isinstance(before, tuple) else stored[key].version if key in stored else 0
                 version = self._next_version(floor)
                 last[key] = (edit, version)
             elif isinstance(edit, Expire):
-                self._check_time(edit.expires_at)
+                check_time(self.table, edit.expires_at)
                 last[key] = _expired(last.get(key), edit)
             elif isinstance(edit, Remove):
                 last[key] = edit
@@ -314,16 +313,6 @@ class MysqlShard(KeyValue):
             return 0
         self._last_version = max(floor + 1, self._last_version + 1, time.time_ns() // 1000)
         return self._last_version
-
-    def _check(self, put: Put) -> None:
-        """Raises ClientError when the table has no column for a part of it."""
-        if put.flags and not self.table.flags:
-            raise ClientError(f"table {self.table.label} has no column for flags (table.flags)")
-        self._check_time(put.expires_at)
-
-    def _check_time(self, expires_at: float | None) -> None:
-        if expires_at is not None and not self.table.expires:
-            raise ClientError(f"table {self.table.label} has no column for a time of expiry (table.expires)")
 
 
 def _expired(before: tuple[Put, int] | Expire | Remove | None, edit: Expire) -> tuple[Put, int] | Expire | Remove:

@@ -9,12 +9,13 @@ from weakref import WeakSet
 
 from hyper_proxy.common.errors import BackendError, ClientError
 from hyper_proxy.config.model import Level
+from hyper_proxy.conn_pool.greeting import Greeting
 from hyper_proxy.conn_pool.lane import Lane
 from hyper_proxy.conn_pool.moving.lane import OwnMoveLane
 from hyper_proxy.conn_pool.moving.pools import MovingPools
 from hyper_proxy.conn_pool.moving.schedule import is_move
 from hyper_proxy.conn_pool.moving.way import MoveTarget
-from hyper_proxy.conn_pool.node import Greeting, Node
+from hyper_proxy.conn_pool.node import Node
 from hyper_proxy.conn_pool.pools import Pools
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.conn_pool.target import Target
@@ -78,6 +79,12 @@ class RedisGreeting:
 def _expect(prefix: bytes, what: str, answer: bytes) -> None:
     if not answer.startswith(prefix):
         raise ReplyError(f"{what} was answered {answer[:80].decode(errors='replace').strip()!r}")
+
+
+def check_own(level: Level) -> None:
+    """Raises ClientError where a client can have no connection of its own."""
+    if level.is_mirrored:
+        raise ClientError("transactions and commands that wait are not served where writes go to two rooms")
 
 
 class RedisStorage:
@@ -148,9 +155,7 @@ class RedisStorage:
 
     def borrow(self, shard: int, db: int, resp: int, patient: bool = False) -> Lane:
         """A lane for one client alone: an idle one, or a new one."""
-        if self.level.all_peers and self.level.rooms.writes == "mirror":
-            text = "transactions and commands that wait are not served where writes go to two rooms"
-            raise ClientError(text)
+        check_own(self.level)
         target = self.nodes.targets[shard]
         if not isinstance(target, MoveTarget):
             return self.borrow_of(target.home, db, resp, patient)

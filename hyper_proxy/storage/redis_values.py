@@ -229,9 +229,14 @@ def _edit(edit: Edit) -> tuple[bytes, ...]:
     ends = NEVER if edit.expires_at is None else b"%d" % round(edit.expires_at * 1000)
     if isinstance(edit, Expire):
         return (b"expire", b"", ends)
-    if edit.flags:
-        raise ClientError("redis has no place for flags: a value with flags other than 0 can't be stored there")
+    check_flags(edit)
     return (b"put", edit.value, ends)
+
+
+def check_flags(put: Put) -> None:
+    """Raises ClientError for flags that a client wants to have back."""
+    if put.flags:
+        raise ClientError("redis has no place for flags: a value with flags other than 0 can't be stored there")
 
 
 def _states_in(lane: Lane, reply: bytes, keys: int) -> list[State]:

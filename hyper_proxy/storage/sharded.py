@@ -7,7 +7,7 @@ fails, what the others have done remains done, as with several servers of any ki
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from hyper_proxy.common import parallel
@@ -18,6 +18,12 @@ from hyper_proxy.storage.numbers import INT64_MAX
 T = TypeVar("T")
 
 APART = "the keys of this request are on different servers or tables, and must change together"
+
+
+def check_together(shards: Iterable[object]) -> None:
+    """Raises ClientError for keys of several shards that must change together."""
+    if len(set(shards)) > 1:
+        raise ClientError(APART)
 
 
 class Locate(Protocol):
@@ -117,8 +123,7 @@ class Sharded(KeyValue):
 
     def _together(self, keys: Sequence[bytes]) -> KeyValue:
         parts = self._split(keys)
-        if len(parts) > 1:
-            raise ClientError(APART)
+        check_together(parts)
         return self.shards[next(iter(parts), 0)]
 
     def _by_position(

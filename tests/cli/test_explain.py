@@ -35,7 +35,7 @@ CONFIG = """\
 name = "user"
 protocol = "redis"
 listen = ["127.0.0.1:6380"]
-allow = ["FLUSHALL"]
+allow = ["FLUSHALL", "FLUSHDB"]
   [[instance.level]]
   storage = "redis"
   hash_tag = "{}"
@@ -181,7 +181,7 @@ SERVED = [
     ("user", "EVAL script 0", 1),
     ("user", "EVAL script 2 {42}a {42}b", 1),
     ("user", "DBSIZE", 3),
-    ("user", "FLUSHALL", 3),
+    ("user", "FLUSHDB", 3),
     ("user", "RENAME {42}a {42}b", 1),
     ("drawn", "GET a", 1),
     ("drawn", "MGET a b", 0),
@@ -212,6 +212,7 @@ def test_what_is_served(
 
 
 NOT_SERVED = [
+    ("user", "FLUSHALL", "ERR FLUSHALL would also empty databases that are not this instance's"),
     ("user", "KEYS *", "ERR 'KEYS' is not allowed by instance 'user'"),
     ("user", "CLIENT LIST", "ERR 'client|list' is not served by this proxy: clients are spread"),
     ("user", "RENAME {1}a {42}b", "CROSSSLOT "),

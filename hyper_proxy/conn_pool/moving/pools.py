@@ -23,6 +23,12 @@ LOOK_S = 10.0  # the clock may be set meanwhile
 EMPTYING = frozenset({b"flushall", b"flushdb", b"swapdb"})
 
 
+def check_all(name: bytes, stage: int) -> None:
+    """Raises ClientError for what could not be done to all servers in one moment, at a stage of the move."""
+    if name in EMPTYING and stage:
+        raise ClientError(f"'{name.decode()}' is not served while keys move from server to server")
+
+
 class Elder(Protocol):
     """A storage that another configuration has replaced."""
 
@@ -71,8 +77,7 @@ class MovingPools(Pools):
     def receivers(self, name: bytes, read: bool) -> list[Target]:
         """Raises ClientError for what could not be done to all servers in one moment."""
         stage = self.plan.ahead()
-        if name in EMPTYING and stage:
-            raise ClientError(f"'{name.decode()}' is not served while keys move from server to server")
+        check_all(name, stage)
         if not read:
             return self.every
         return [*self.sides[OLD]] if stage == 0 else list(dict.fromkeys(self.homes))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hyper_proxy.common.gather import Gather
     from hyper_proxy.conn_pool.lane import Lane
 
+UNTOLD = "this command is not served where writes go to two rooms"
 HELD_S = 0.001
 """So often is looked whether a key that is being copied may be written."""
 
@@ -55,8 +56,7 @@ class MirrorLane(RoomLane):
         if keys is not None:
             self.in_turn(MirrorLeg(raw, klass, gather, position, self, keys).begin)
         elif gather is not None:
-            detail = "this command is not served where writes go to two rooms"
-            gather.fail(position, self.pair.nodes[self.pair.active].error("room", detail))
+            gather.fail(position, self.pair.nodes[self.pair.active].error("room", UNTOLD))
 
     def in_turn(self, begin: Callable[[], bool]) -> None:
         """Begin now, if nobody is parked and it may; else as soon as it may."""

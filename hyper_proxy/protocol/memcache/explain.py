@@ -13,8 +13,10 @@ from hyper_proxy.protocol.memcache import lushan, meta, stats, translate, wordin
 from hyper_proxy.protocol.memcache.command import LOCAL, REFUSED, RETRIEVE_TOUCHING, Command
 from hyper_proxy.protocol.memcache.commands import COMMANDS, UNKNOWN
 from hyper_proxy.protocol.memcache.framing import Framer, split_words
+from hyper_proxy.protocol.memcache.numbers import read_signed32, read_unsigned32
 from hyper_proxy.stats.classes import CLASSES, READ
 from hyper_proxy.storage.lushan import key_there
+from hyper_proxy.storage.memcache_replies import ERRORS
 from hyper_proxy.tenant import policy
 
 LUSHAN_GETS = (b"get", b"bget")
@@ -42,6 +44,11 @@ class Question:
     def storage(self) -> str:
         """The kind of storage."""
         return self.ground.level.storage
+
+    def arguments(self) -> list[bytes]:
+        """The words behind the command's name, without noreply."""
+        words = split_words(self.line, self.framer.args, self.framer.text_end)
+        return words[:-1] if self.framer.noreply else words
 
     def client_keys(self) -> list[bytes]:
         """The keys as the client writes them."""
@@ -157,21 +164,25 @@ def _from_lushan(question: Question) -> Outcome:
 
 
 def _embedded(question: Question) -> Outcome:
-    name = question.row.name
-    if name not in translate.VERBS:
-        error = f"'{_text(name)}' is not served by an instance whose storage is {question.storage}"
-        return Outcome(NOTHING, error=_text(wording.client_error(error)))
+    """A value is not given: one that can be stored everywhere stands for it."""
+    words = [question.row.name, *question.arguments()]
+    for run in question.ground.dry_runs():
+        reply = translate.execute(run, words, b"{}" if run.fields else b"0")
+        if reply.startswith(ERRORS):
+            return Outcome(NOTHING, error=_text(reply))
     return Outcome(question.ground.own_way)
 
 
 def _local(question: Question) -> Outcome:
-    to_all = TO_ALL.get(question.row.name)
-    return to_all(question) if to_all else Outcome(AT_HOME)
+    special = TO_ALL.get(question.row.name) or ALONE.get(question.row.name)
+    return special(question) if special else Outcome(AT_HOME)
 
 
 def _flush(question: Question) -> Outcome:
     if not policy.allows(question.instance, "FLUSH_ALL"):
         return Outcome(NOTHING, error=_text(wording.NO_FLUSH))
+    if any(read_signed32(delay) is None for delay in question.arguments()[:1]):
+        return Outcome(NOTHING, error=_text(wording.BAD_EXPTIME))
     if question.ground.is_translated:
         return _embedded(question)
     if question.storage == "lushan":
@@ -182,13 +193,21 @@ def _flush(question: Question) -> Outcome:
 def _resize(question: Question) -> Outcome:
     if not policy.allows(question.instance, "CACHE_MEMLIMIT"):
         return Outcome(NOTHING, error=_text(wording.NO_RESIZE))
+    if read_unsigned32(question.arguments()[0]) is None:
+        return Outcome(NOTHING, error=_text(wording.ERROR))
     if question.ground.is_translated or question.storage != "memcache":
         return Outcome(NOTHING, error=_text(wording.refused(question.row.name, wording.ONE_LEVEL)))
     return _to_all(question)
 
 
+def _verbosity(question: Question) -> Outcome:
+    if read_unsigned32(question.arguments()[0]) is None:
+        return Outcome(NOTHING, error=_text(wording.BAD_FORMAT))
+    return Outcome(AT_HOME)
+
+
 def _stats(question: Question) -> Outcome:
-    refusal = stats.refusal(split_words(question.line, question.framer.args, question.framer.text_end))
+    refusal = stats.refusal(question.arguments())
     if refusal is not None:
         return Outcome(NOTHING, error=_text(refusal))
     asked = question.storage == "memcache" and not question.ground.is_translated
@@ -206,6 +225,7 @@ TO_ALL: dict[bytes, Callable[[Question], Outcome]] = {
     b"cache_memlimit": _resize,
     b"stats": _stats,
 }
+ALONE: dict[bytes, Callable[[Question], Outcome]] = {b"verbosity": _verbosity}
 
 
 def _text(reply: bytes | None) -> str:

@@ -57,15 +57,19 @@ def hello(session: RedisSession, argv: list[bytes]) -> bytes:
     return handshake.hello_reply(session)
 
 
-def select(session: RedisSession, argv: list[bytes]) -> bytes:
-    """SELECT db: kept for this client; a server is asked first, so that no database is OK that is not there."""
-    db = wording.number(argv[1].removeprefix(b"-"))
+def chosen_db(word: bytes, databases: int) -> int:
+    """The number of one of so many databases. Raises ErrorReply."""
+    db = wording.number(word.removeprefix(b"-"))
     if db is None:
         raise wording.ErrorReply(wording.NOT_AN_INTEGER)
-    if argv[1].startswith(b"-"):
+    if word.startswith(b"-") or db >= databases:
         raise wording.ErrorReply(wording.DB_RANGE)
-    if not 0 <= db < (session.instance.databases if session.storage.forwards else 1):
-        raise wording.ErrorReply(wording.DB_RANGE)
+    return db
+
+
+def select(session: RedisSession, argv: list[bytes]) -> bytes:
+    """SELECT db: kept for this client; a server is asked first, so that no database is OK that is not there."""
+    db = chosen_db(argv[1], session.instance.databases if session.storage.forwards else 1)
     if db != session.db and session.storage.forwards:
         _ask_any(session, session.storage.lanes(db, session.resp, session.sequence))
         if session.transaction is not None:

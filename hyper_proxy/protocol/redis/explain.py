@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from hyper_proxy.common.errors import ClientError, PolicyDenied
+from hyper_proxy.common.errors import BackendError, ClientError, PolicyDenied
 from hyper_proxy.config.model import Instance
-from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Facts, Ground, Key, Outcome
-from hyper_proxy.protocol.redis import command, commands, scan, translate, wording
+from hyper_proxy.conn_pool.moving.pools import check_all
+from hyper_proxy.conn_pool.moving.schedule import Schedule
+from hyper_proxy.conn_pool.rooms.mirror import UNTOLD
+from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Facts, Ground, Key, Outcome, Sent
+from hyper_proxy.protocol.redis import command, commands, conversation, moving, scan, translate, wording
 from hyper_proxy.protocol.redis.command import Command
 from hyper_proxy.protocol.redis.framing import Framer, join_words
+from hyper_proxy.protocol.redis.local import LOCAL
+from hyper_proxy.protocol.redis.newcomer import Newcomer
+from hyper_proxy.protocol.redis.treat import with_server_db
 from hyper_proxy.stats.classes import CLASSES
-from hyper_proxy.storage.keyvalue import LEVELED
+from hyper_proxy.storage.redis import check_own
+from hyper_proxy.storage.redis_speech import RedisSpeech
 from hyper_proxy.tenant import policy
 
 PAIRS = frozenset({b"mset"})  # split commands whose keys have a value each
@@ -33,6 +41,8 @@ NAMES: dict[int, str] = {
 # Treatments that do not look at the storage.
 AT_HOME = frozenset({command.LOCAL, command.SESSION, command.REFUSED})
 NEEDS_REDIS = frozenset({b"multi", b"watch"})
+# Changes of a session that need no more than the words and the configuration.
+SAID = frozenset({b"auth", b"client|reply", b"discard", b"exec", b"hello"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,12 @@ class Case:
     row: Command
     argv: list[bytes]
     keys: list[bytes]
+
+    @property
+    def stage(self) -> int:
+        """How far the keys of the level have moved by now; 0 where they do not, or where all are at their old home."""
+        schedule = Schedule.of(self.ground.level)
+        return schedule.ahead() if schedule else 0
 
     @property
     def shards(self) -> list[int | None]:
@@ -83,21 +99,48 @@ def outcome(case: Case) -> Outcome:
         Framer(limits.max_arguments, limits.max_value_bytes, limits.max_line_bytes).scan(join_words(case.argv), 0)
         if row.dangerous:
             policy.check_allowed(instance, wording.permission(row))
+        if any(len(key) > limits.max_key_bytes for key in case.keys):
+            raise wording.ErrorReply(wording.long_key(limits.max_key_bytes))
         if case.ground.is_translated and (row.treatment not in AT_HOME or row.name in NEEDS_REDIS):
             return translated(case)
-        return TREATMENTS[row.treatment](case)
+        found = TREATMENTS[row.treatment](case)
+        if case.keys:
+            _check_way(case, found.sent)
+        return found
     except wording.ErrorReply as fault:
         return Outcome("nothing is sent", error=str(fault))
-    except (ClientError, PolicyDenied) as fault:
+    except (BackendError, ClientError, PolicyDenied) as fault:
         return Outcome("nothing is sent", error=f"ERR {fault}")
+
+
+def _check_way(case: Case, sent: tuple[Sent, ...]) -> None:
+    """What stands between the proxy and its servers may refuse requests. Raises BackendError."""
+    instance, level = case.ground.instance, case.ground.level
+    for one in sent:
+        request = join_words(list(one.words))
+        where = one.server.where if one.server else ""
+        if level.is_mirrored and not case.ground.reads and RedisSpeech().keys_written(request) is None:
+            raise BackendError(instance.name, where, "room", UNTOLD)
+        if case.stage:
+            try:
+                moving.request_keys(request)
+            except ClientError as fault:
+                raise BackendError(instance.name, where, "moving", str(fault)) from None
+
+
+def _check_answer(reply: bytes) -> None:
+    """Raises ErrorReply for an answer of the proxy that is one."""
+    if reply.startswith(b"-"):
+        raise wording.ErrorReply(reply[1:-2])
 
 
 def translated(case: Case) -> Outcome:
     """The storage is no redis."""
-    storage, table = case.ground.level.storage, case.ground.level.table
-    if case.row.name not in translate.verbs_of(table.fields if table else ()):
-        place = LEVELED if case.ground.number > 1 else ""
-        return Outcome("nothing is sent", error=wording.unserved(case.row.name, storage, place))
+    runs = case.ground.dry_runs()
+    if case.row.name in NEEDS_REDIS:
+        raise wording.ErrorReply(wording.unserved(case.row.name, runs[0].kind, runs[0].place).encode())
+    for run in runs:
+        _check_answer(translate.execute(run, case.row, case.argv, Newcomer(case.ground.instance)))
     return Outcome(case.ground.own_way)
 
 
@@ -114,8 +157,10 @@ def same_shard(case: Case) -> Outcome:
     if ground.by_chance and len(case.keys) > 1:
         return Outcome(f"{_CHANCE}; with several keys it is refused (CROSSSLOT) unless the same one is drawn for all")
     what = "the key is" if len(case.keys) == 1 else "all keys are"
-    way = _CHANCE if ground.by_chance else f"{what} on one shard: the request goes there as it came"
-    return Outcome(way, (ground.to(shards[0], case.argv),))
+    words = with_server_db(ground.instance, case.row.name, case.argv)
+    as_it_came = "as it came" if words == case.argv else "with the number that the database has there"
+    way = _CHANCE if ground.by_chance else f"{what} on one shard: the request goes there {as_it_came}"
+    return Outcome(way, (ground.to(shards[0], words),))
 
 
 _CHANCE = "the distribution is random: any server, drawn anew for every request"
@@ -142,6 +187,9 @@ def every_node(case: Case) -> Outcome:
     if case.row.name == b"spublish" and case.ground.level.topology == "cluster":
         sent = case.ground.to(case.ground.shard(case.argv[1]), case.argv)
         return Outcome("the channel has a slot, as a key has: the request goes to its master as it came", (sent,))
+    if case.row.name == b"flushall" and case.ground.level.db:
+        raise wording.ErrorReply(wording.OTHERS_TOO)
+    check_all(case.row.name, case.stage)
     return Outcome(f"{case.ground.receivers} gets it, the replies become one", case.ground.to_all(case.argv))
 
 
@@ -158,28 +206,34 @@ def scan_nodes(case: Case) -> Outcome:
 
 def local(case: Case) -> Outcome:
     """Answered from what the session knows."""
+    _check_answer(LOCAL[case.row.name](Newcomer(case.ground.instance), case.argv))
     return Outcome("the proxy answers it itself, no server is asked")
 
 
 def change_session(case: Case) -> Outcome:
     """SELECT, MULTI, WATCH ..."""
+    if case.row.name in SAID:
+        stranger: Any = Newcomer(case.ground.instance)
+        _check_answer(conversation.CHANGES[case.row.name](stranger, case.argv))
     if case.row.name == b"watch":
         return _alone(case, "until EXEC, DISCARD or UNWATCH")
     if case.row.name == b"multi":
+        try:
+            check_own(case.ground.level)
+        except ClientError as fault:
+            return Outcome(_LONELY, error=f"ERR {fault}")
         return Outcome("what follows, up to EXEC, goes to the shard of its first key on a connection of this client")
     if case.row.name == b"select":
         return _select(case)
     return Outcome("it changes what the proxy knows of this client")
 
 
+_LONELY = "MULTI itself is answered OK, but each command with a key behind it is refused, and EXEC does none of them"
+
+
 def _select(case: Case) -> Outcome:
     ground = case.ground
-    try:
-        db = int(case.argv[1])
-    except ValueError:
-        raise wording.ErrorReply(wording.NOT_AN_INTEGER) from None
-    if not 0 <= db < (1 if ground.is_translated else ground.instance.databases):
-        raise wording.ErrorReply(wording.DB_RANGE)
+    db = conversation.chosen_db(case.argv[1], 1 if ground.is_translated else ground.instance.databases)
     there = "" if ground.is_translated else f", where it is number {ground.level.db + db}"
     return Outcome(f"kept for this client: its next requests go over connections to that database{there}")
 
@@ -193,6 +247,7 @@ def block(case: Case) -> Outcome:
 
 def _alone(case: Case, how_long: str) -> Outcome:
     plain = same_shard(case)
+    check_own(case.ground.level)
     return Outcome(f"{plain.way}, on a connection of this client's own {how_long}", plain.sent)
 
 

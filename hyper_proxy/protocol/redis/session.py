@@ -14,7 +14,7 @@ import cython
 
 from hyper_proxy.common.errors import ClientError, HyperProxyError
 from hyper_proxy.common.plugin_error import PluginError
-from hyper_proxy.protocol.redis import asked, conversation, leveled, treat
+from hyper_proxy.protocol.redis import asked, conversation, leveled, treat, wording
 from hyper_proxy.protocol.redis.commands import COMMANDS
 from hyper_proxy.protocol.redis.encode import bulk, error, null
 from hyper_proxy.protocol.redis.fanout import SPLITS
@@ -297,7 +297,7 @@ class RedisSession(Session):
     def refuse_key(self) -> None:
         """A key is longer than this instance takes."""
         self.stats.error("client")
-        self.batch.add(error(f"ERR a key is longer than limits.max_key_bytes ({self.max_key})"))
+        self.batch.add(error(wording.long_key(self.max_key)))
 
     def locate(self, key: bytes) -> int:
         """The shard of a key."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hyper_proxy.common.errors import BackendError
+from hyper_proxy.common.errors import BackendError, ClientError
 from hyper_proxy.protocol.redis import command, commands, encode, wording
 from hyper_proxy.protocol.redis.framing import join_words
 from hyper_proxy.stats.classes import ADMIN
@@ -166,12 +166,12 @@ class Transaction:
         if self.lane is None and not self.held:
             self.abandon()
             return encode.EMPTY_ARRAY
-        if self.lane is None:
-            self._pin({0})
         try:
+            if self.lane is None:
+                self._pin({0})
             self._open()
             reply = session.batch.ask(self.lane, EXEC, ADMIN)
-        except (BackendError, wording.ErrorReply):
+        except (BackendError, ClientError):
             self.abandon()
             raise
         if self.altered:

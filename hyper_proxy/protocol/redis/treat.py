@@ -32,6 +32,7 @@ from hyper_proxy.tenant import policy
 from hyper_proxy.tunnel.batch import Reducer
 
 if TYPE_CHECKING:
+    from hyper_proxy.config.model import Instance
     from hyper_proxy.protocol.redis.command import Command
     from hyper_proxy.protocol.redis.session import RedisSession
 
@@ -119,7 +120,7 @@ def same_shard(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
     session.tally(row.klass)
     shard = shard_of(session, row, argv)
     if row.name in DB_WORD:
-        raw = _with_server_db(session, argv, DB_WORD[row.name](argv)) or raw
+        raw = join_words(with_server_db(session.instance, row.name, argv))
     session.batch.send(session.lanes[shard], raw, row.klass)
     return True
 
@@ -133,14 +134,15 @@ def _copy_db(argv: list[bytes]) -> int:
 DB_WORD: dict[bytes, Callable[[list[bytes]], int]] = {b"move": lambda argv: 2, b"copy": _copy_db}
 
 
-def _with_server_db(session: RedisSession, argv: list[bytes], at: int) -> bytes | None:
-    """The request with the database as the servers number it: the level's `db` is added. None to send it as it came."""
+def with_server_db(instance: Instance, name: bytes, argv: list[bytes]) -> list[bytes]:
+    """The words with the database as the servers number it: the level's `db` is added. Raises ErrorReply."""
+    at = DB_WORD[name](argv) if name in DB_WORD else 0
     db = wording.number(argv[at]) if at else None
     if db is None:
-        return None
-    if db >= session.instance.databases:
+        return argv
+    if db >= instance.databases:
         raise wording.ErrorReply(wording.DB_RANGE)
-    return join_words([*argv[:at], b"%d" % (session.storage.level.db + db), *argv[at + 1 :]])
+    return [*argv[:at], b"%d" % (instance.levels[-1].db + db), *argv[at + 1 :]]
 
 
 def shard_of(session: RedisSession, row: Command, argv: list[bytes]) -> int:
@@ -191,7 +193,7 @@ def every_node(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
     if row.name == b"wait":
         raw = _shortened(session, argv)
     elif row.name == b"flushall" and session.storage.level.db:
-        raise wording.ErrorReply(b"ERR FLUSHALL would also empty databases that are not this instance's; use FLUSHDB")
+        raise wording.ErrorReply(wording.OTHERS_TOO)
     lanes = session.lanes_of(session.storage.receivers(row.name, row.klass == command.READ))
     session.batch.reduce_later(EveryNode(row.reduce, len(lanes)))
     for lane in lanes:

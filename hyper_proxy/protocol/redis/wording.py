@@ -64,6 +64,7 @@ WATCH_INSIDE_MULTI = b"ERR WATCH inside MULTI is not allowed"
 NOT_IN_MULTI = b"ERR Command not allowed inside a transaction"
 EXEC_ABORT = b"EXECABORT Transaction discarded because of previous errors."
 BAD_CURSOR = b"ERR invalid cursor"
+OTHERS_TOO = b"ERR FLUSHALL would also empty databases that are not this instance's; use FLUSHDB"
 CLUSTER_DISABLED = b"ERR This instance has cluster support disabled"
 
 
@@ -100,6 +101,11 @@ def refused(command: Command) -> bytes:
 def unserved(name: bytes, storage: str, place: str) -> str:
     """For a command that this storage does not serve in this place: see KeyValue."""
     return f"ERR '{name.decode()}' is not served by an instance whose storage is {storage}{place}"
+
+
+def long_key(limit: int) -> bytes:
+    """For a key of more bytes than an instance takes."""
+    return b"ERR a key is longer than limits.max_key_bytes (%d)" % limit
 
 
 def permission(command: Command) -> str:
