@@ -35,7 +35,8 @@ if not cython.compiled:
     from hyper_proxy.conn_pool.room import Room
 
 if TYPE_CHECKING:
-    from hyper_proxy.conn_pool.node import Greeting, Node
+    from hyper_proxy.conn_pool.greeting import Greeting
+    from hyper_proxy.conn_pool.node import Node
 
 CLOSED = 0
 CONNECTING = 1
@@ -59,6 +60,7 @@ class Lane(Flushed):
         self.greeting = greeting
         self.private = private
         self.patient = self.leaving = self.scheduled = False
+        self.fresh = False  # connected, and nothing answered yet
         self.dead: BackendError | None = None
         self.state = CLOSED
         self.max_pending_bytes = node.max_pending_bytes
@@ -70,7 +72,6 @@ class Lane(Flushed):
         self.flights = Flights(node.latency)
         self.sent = self.answered = self.bytes_in = self.bytes_out = 0
         self.unsent: bytes | None = None
-        self.fresh = False  # connected, and nothing answered yet
         self.queued_at = 0.0  # when the first of `pending` came
         self.room = Room()
         self.loop = get_hub().loop
@@ -115,9 +116,7 @@ class Lane(Flushed):
 
     def wait_for_room(self, klass: int) -> BackendError | None:
         """Wait until it has taken what is pending, at most the queue deadline; None, or the BackendError."""
-        if self.room.wait(self.node.queue_s):
-            return None
-        return self.node.busy()
+        return None if self.room.wait(self.node.queue_s) else self.node.busy()
 
     def distrust(self, detail: str) -> BackendError:
         """An answer did not fit its question, so no other can be trusted: close. Returns the BackendError to tell."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import socket as plain_socket
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from errno import EMFILE
 from time import monotonic
@@ -16,49 +14,19 @@ from gevent import socket
 from hyper_proxy.common import log
 from hyper_proxy.common.descriptors import EXHAUSTED, RESERVE
 from hyper_proxy.common.errors import BackendError
-from hyper_proxy.config.model import OUT_OF_SERVICE, Backoff, Level, Server
-from hyper_proxy.conn_pool.dns import Name, UnknownName
+from hyper_proxy.config.model import OUT_OF_SERVICE, Level, Server
+from hyper_proxy.conn_pool.dial import dial, kind_of
+from hyper_proxy.conn_pool.dns import Name
 from hyper_proxy.conn_pool.flights import CLASSES
+from hyper_proxy.conn_pool.greeting import Conversation, Greeting
 from hyper_proxy.conn_pool.lane import Lane
+from hyper_proxy.conn_pool.pause import Pause
 from hyper_proxy.conn_pool.replies import ReplyError, ReplyParser
 from hyper_proxy.stats.classes import ADMIN
 from hyper_proxy.stats.histogram import Histogram
 from hyper_proxy.stats.node import NodeStats
 
 HEARD_BYTES = 40  # of what a server said instead of an answer are shown
-TOO_MUCH = "the server sent more answers than it was asked for"
-
-
-class Greeting(Protocol):
-    """What a storage says on a new connection before it is used. Equal greetings may share a connection."""
-
-    def greet(self, ask: Callable[[bytes], bytes]) -> None:
-        """Talk by `ask(request) -> reply`. Raises ReplyError when the server is not what it should be."""
-        ...
-
-    @property
-    def probe(self) -> bytes:
-        """The request that asks nothing but for an answer."""
-        ...
-
-    def __hash__(self) -> int: ...
-
-
-class Pause:
-    """How long not to try again: doubles with each failure in a row; jitter keeps workers from returning together."""
-
-    def __init__(self, backoff: Backoff) -> None:
-        self.backoff = backoff
-        self.failures = 0
-        self.until = 0.0
-        self.reason = ""
-
-    def lengthen(self, reason: str) -> None:
-        """After one more failure."""
-        delay = min(self.backoff.max_ms, self.backoff.base_ms * 2 ** min(self.failures, 20)) / 1000
-        self.failures += 1
-        self.until = monotonic() + delay * random.uniform(0.5, 1.0)
-        self.reason = reason
 
 
 class Retired:
@@ -223,7 +191,7 @@ class Node:
         it is made of questions, as any request is.
         """
         sock = self.reach(shared)
-        conversation = _Conversation(sock, self.parser(), self.read_s)
+        conversation = Conversation(sock, self.parser(), self.read_s)
         try:
             greeting.greet(conversation.ask)
             conversation.end()
@@ -245,7 +213,7 @@ class Node:
     def reach(self, shared: bool) -> socket.socket:
         """A connected socket on which nothing has been said. Raises BackendError."""
         try:
-            sock = self._dial(monotonic() + self.connect_s)
+            sock = dial(self.server, self.name, self.connect_s)
             if not shared and RESERVE.holds(sock.fileno()):
                 sock.close()
                 raise OSError(EMFILE, "the descriptors left are kept for connections that clients share")
@@ -253,7 +221,7 @@ class Node:
             if error.errno in EXHAUSTED:  # not the server's fault
                 raise self.error("exhausted", f"no connection: {error.strerror}") from error
             self.name.doubt()
-            raise self._put_off(self.pause, _kind(error), f"no connection: {error.strerror or error}") from error
+            raise self._put_off(self.pause, kind_of(error), f"no connection: {error.strerror or error}") from error
         return sock
 
     def probe(self) -> None:
@@ -298,23 +266,6 @@ class Node:
             with suppress(OSError):  # its server may have ended it already
                 sock.shutdown(plain_socket.SHUT_RDWR)
 
-    def _dial(self, deadline: float) -> socket.socket:
-        """Connected to the first of the addresses that accepts."""
-        if self.server.path:
-            return _connected(socket.AF_UNIX, self.server.path, deadline)
-        addresses = self.name.resolve(deadline - monotonic())
-        for index, ip in enumerate(addresses[:-1]):
-            share = _left(deadline) / (len(addresses) - index)  # an address that hangs leaves time for the next
-            with suppress(OSError):
-                return self._dial_ip(ip, monotonic() + share)
-        return self._dial_ip(addresses[-1], deadline)
-
-    def _dial_ip(self, ip: str, deadline: float) -> socket.socket:
-        sock = _connected(socket.AF_INET6 if ":" in ip else socket.AF_INET, (ip, self.server.port), deadline)
-        sock.setsockopt(socket.IPPROTO_TCP, plain_socket.TCP_NODELAY, 1)
-        sock.setsockopt(socket.SOL_SOCKET, plain_socket.SO_KEEPALIVE, 1)
-        return sock
-
     def _put_off(self, pause: Pause, kind: str, detail: str) -> BackendError:
         if self.told_down != self.server.address:
             self.told_down = self.server.address
@@ -322,94 +273,3 @@ class Node:
             log.warning("node.down", **where, kind=kind, why=detail)
         pause.lengthen(detail)
         return self.error(kind, detail)
-
-
-def _kind(error: OSError) -> str:
-    """Why there is no connection."""
-    if isinstance(error, UnknownName):
-        return "dns"
-    return "timeout" if isinstance(error, TimeoutError) else "refused"
-
-
-def _connected(family: int, address: object, deadline: float) -> socket.socket:
-    sock = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        sock.settimeout(_left(deadline))
-        sock.connect(address)
-    except TimeoutError:
-        if not _is_connected(sock):
-            sock.close()
-            raise
-    except OSError:
-        sock.close()
-        raise
-    return sock
-
-
-def _is_connected(sock: socket.socket) -> bool:
-    """A last look: was it the worker itself that had no time?"""
-    try:
-        sock.getpeername()
-    except OSError:
-        return False
-    return True
-
-
-def _left(deadline: float) -> float:
-    left = deadline - monotonic()
-    if left <= 0:
-        raise TimeoutError("timed out")
-    return left
-
-
-class _Conversation:
-    """Question and answer on a new connection, all of it before the deadline.
-
-    A worker that had no time itself gives as much of it again, once.
-    """
-
-    def __init__(self, sock: socket.socket, parser: ReplyParser, patience_s: float) -> None:
-        self.sock = sock
-        self.parser = parser
-        self.deadline = monotonic() + patience_s
-        self.grace_s = patience_s
-        self.heard = b""  # the last that it said
-
-    def ask(self, request: bytes) -> bytes:
-        """The one answer."""
-        self.sock.settimeout(_left(self.deadline))
-        self.sock.sendall(request)
-        while True:
-            data = self._receive()
-            if not data:
-                raise ReplyError("the server closed the connection")
-            self.heard = data
-            replies = self.parser.feed(data)
-            if len(replies) > 1 or (replies and not self.parser.is_clean):
-                raise ReplyError(TOO_MUCH)
-            if replies:
-                return replies[0]
-
-    def _receive(self) -> bytes:
-        try:
-            self.sock.settimeout(_left(self.deadline))
-            data = self.sock.recv(65536)
-        except TimeoutError:
-            # A last look: was it the worker itself that had no time?
-            self.sock.settimeout(0.0)
-            try:
-                data = self.sock.recv(65536)
-            except BlockingIOError:
-                raise TimeoutError("timed out") from None
-        if monotonic() >= self.deadline:
-            self.deadline, self.grace_s = monotonic() + self.grace_s, 0.0
-        return data
-
-    def end(self) -> None:
-        """The socket is non-blocking from now on; whatever the server has said meanwhile, nobody has asked for."""
-        self.sock.settimeout(0.0)
-        try:
-            unasked = self.sock.recv(1, plain_socket.MSG_PEEK)
-        except BlockingIOError:
-            return
-        raise ReplyError(TOO_MUCH if unasked else "the server closed the connection")

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from hyper_proxy.config.model import Backoff, Level, Server, Timeout
-from hyper_proxy.conn_pool.node import Greeting, Node
+from hyper_proxy.conn_pool.greeting import Greeting
+from hyper_proxy.conn_pool.node import Node
 from hyper_proxy.conn_pool.replies import ReplyParser
 
 Identity = tuple[Server, Timeout, Backoff, str, str, int, int, str, str]

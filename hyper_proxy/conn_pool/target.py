@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from hyper_proxy.conn_pool.greeting import Greeting
     from hyper_proxy.conn_pool.lane import Lane
-    from hyper_proxy.conn_pool.node import Greeting, Node
+    from hyper_proxy.conn_pool.node import Node
 
 
 class Target(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hyper_proxy.conn_pool.node import Greeting
+from hyper_proxy.conn_pool.greeting import Greeting
 from hyper_proxy.conn_pool.replies import ReplyParser
 from hyper_proxy.conn_pool.routes.speech import Speech
 

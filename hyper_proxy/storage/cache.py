@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hyper_proxy.conn_pool.node import Greeting
+from hyper_proxy.conn_pool.greeting import Greeting
 from hyper_proxy.conn_pool.replies import ReplyParser
 from hyper_proxy.conn_pool.routes.speech import Speech
 from hyper_proxy.storage.keyvalue import Item

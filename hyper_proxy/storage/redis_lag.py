@@ -13,7 +13,7 @@ from time import monotonic
 from hyper_proxy.common import log, parallel
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.conn_pool.asking import ask
-from hyper_proxy.conn_pool.node import Greeting
+from hyper_proxy.conn_pool.greeting import Greeting
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.conn_pool.topology.group import Group
 from hyper_proxy.conn_pool.topology.member import Member

@@ -12,7 +12,7 @@ from typing import ClassVar, cast
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import Server
 from hyper_proxy.conn_pool.asking import ask_all
-from hyper_proxy.conn_pool.node import Greeting
+from hyper_proxy.conn_pool.greeting import Greeting
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.conn_pool.topology.discovered import FREE_TRIES, Discovered
 from hyper_proxy.conn_pool.topology.follow import FollowLeg

@@ -15,7 +15,7 @@ from hyper_proxy.common import log, parallel
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import Server
 from hyper_proxy.conn_pool.asking import ask, ask_all
-from hyper_proxy.conn_pool.node import Greeting
+from hyper_proxy.conn_pool.greeting import Greeting
 from hyper_proxy.conn_pool.pools import Pools
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.conn_pool.topology.discovered import Discovered

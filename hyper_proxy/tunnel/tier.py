@@ -12,8 +12,8 @@ from hyper_proxy.common import parallel
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.common.gather import Gather
 from hyper_proxy.config.model import Level, WriteBack
+from hyper_proxy.conn_pool.greeting import Greeting
 from hyper_proxy.conn_pool.lane import Lane
-from hyper_proxy.conn_pool.node import Greeting
 from hyper_proxy.conn_pool.pools import Pools
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.conn_pool.rooms.rooms import as_cache

@@ -26,8 +26,8 @@ from hyper_proxy.conn_pool.routes.route import RouteLane
 from hyper_proxy.stats.classes import WRITE
 
 if TYPE_CHECKING:
+    from hyper_proxy.conn_pool.greeting import Greeting
     from hyper_proxy.conn_pool.moving.way import Way
-    from hyper_proxy.conn_pool.node import Greeting
 
 MOST_KEYS = 64  # handed over at once: a server does nothing else meanwhile
 

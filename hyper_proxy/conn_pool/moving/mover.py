@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from hyper_proxy.config.model import Server
-    from hyper_proxy.conn_pool.node import Greeting
+    from hyper_proxy.conn_pool.greeting import Greeting
 
 
 class Outcome(Enum):

@@ -13,12 +13,13 @@ from hyper_proxy.common.errors import BackendError
 from hyper_proxy.conn_pool.moving.lane import MoveLane, OwnMoveLane
 from hyper_proxy.conn_pool.moving.mover import Mover, Outcome
 from hyper_proxy.conn_pool.moving.schedule import NEW, OLD, Schedule, homes_at
-from hyper_proxy.conn_pool.node import Node, Pause
+from hyper_proxy.conn_pool.node import Node
+from hyper_proxy.conn_pool.pause import Pause
 from hyper_proxy.conn_pool.routes.route import Setting
 
 if TYPE_CHECKING:
+    from hyper_proxy.conn_pool.greeting import Greeting
     from hyper_proxy.conn_pool.lane import Lane
-    from hyper_proxy.conn_pool.node import Greeting
 
 SHOWN_BYTES = 200  # of a server's refusal
 

@@ -29,8 +29,8 @@ from hyper_proxy.conn_pool.rooms.pair import BEHIND, CATCHING_UP, DOWN, LOST, MI
 from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ
 
 if TYPE_CHECKING:
+    from hyper_proxy.conn_pool.greeting import Greeting
     from hyper_proxy.conn_pool.lane import Lane
-    from hyper_proxy.conn_pool.node import Greeting
     from hyper_proxy.conn_pool.routes.speech import Speech
 
 GRACE_S = 0.05  # a record that is just being written is in its file by then

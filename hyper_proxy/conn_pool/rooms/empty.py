@@ -12,7 +12,7 @@ from hyper_proxy.conn_pool.rooms.pair import MISSED, Pair
 from hyper_proxy.stats.classes import ADMIN
 
 if TYPE_CHECKING:
-    from hyper_proxy.conn_pool.node import Greeting
+    from hyper_proxy.conn_pool.greeting import Greeting
 
 SETTLE_S = 1.0
 """After so long nothing is under way any more to a node that serves no longer, and whoever had begun to read below does

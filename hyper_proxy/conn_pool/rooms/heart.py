@@ -15,7 +15,7 @@ from hyper_proxy.conn_pool.rooms.pair import BEHIND, DOWN, Pair
 from hyper_proxy.stats.classes import ADMIN
 
 if TYPE_CHECKING:
-    from hyper_proxy.conn_pool.node import Greeting
+    from hyper_proxy.conn_pool.greeting import Greeting
 
 
 OURS = ("exhausted", "busy", "queue", "closed", "internal")

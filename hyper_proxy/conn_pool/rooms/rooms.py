@@ -23,7 +23,8 @@ from hyper_proxy.conn_pool.rooms.target import RoomTarget
 
 if TYPE_CHECKING:
     from hyper_proxy.config.model import Level
-    from hyper_proxy.conn_pool.node import Greeting, Node
+    from hyper_proxy.conn_pool.greeting import Greeting
+    from hyper_proxy.conn_pool.node import Node
     from hyper_proxy.conn_pool.routes.speech import Speech
 
 MARKS = "marks"

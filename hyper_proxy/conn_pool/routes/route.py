@@ -20,7 +20,8 @@ if not cython.compiled:
 
 if TYPE_CHECKING:
     from hyper_proxy.common.errors import BackendError
-    from hyper_proxy.conn_pool.node import Greeting, Node
+    from hyper_proxy.conn_pool.greeting import Greeting
+    from hyper_proxy.conn_pool.node import Node
     from hyper_proxy.conn_pool.target import Target
 
 

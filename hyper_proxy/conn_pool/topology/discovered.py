@@ -14,8 +14,8 @@ from gevent.event import Event
 from hyper_proxy.common import faults, log
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import Level, Server
+from hyper_proxy.conn_pool.greeting import Greeting
 from hyper_proxy.conn_pool.lane import Lane
-from hyper_proxy.conn_pool.node import Greeting
 from hyper_proxy.conn_pool.nodes import identity
 from hyper_proxy.conn_pool.pools import Pools
 from hyper_proxy.conn_pool.replies import ReplyError

@@ -18,7 +18,7 @@ if not cython.compiled:
 
 if TYPE_CHECKING:
     from hyper_proxy.common.errors import BackendError
-    from hyper_proxy.conn_pool.node import Greeting
+    from hyper_proxy.conn_pool.greeting import Greeting
     from hyper_proxy.conn_pool.topology.group import Group
 
 

@@ -11,8 +11,9 @@ from hyper_proxy.conn_pool.topology.member import Member, Nobody
 
 if TYPE_CHECKING:
     from hyper_proxy.common.errors import BackendError
+    from hyper_proxy.conn_pool.greeting import Greeting
     from hyper_proxy.conn_pool.lane import Lane
-    from hyper_proxy.conn_pool.node import Greeting, Node
+    from hyper_proxy.conn_pool.node import Node
     from hyper_proxy.conn_pool.topology.follow import FollowLeg
 
 SAMPLES = 256  # of how far a master was, kept to tell how far behind its replicas are

@@ -6,7 +6,8 @@ from time import monotonic
 
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import Level, Server
-from hyper_proxy.conn_pool.node import Greeting, Node
+from hyper_proxy.conn_pool.greeting import Greeting
+from hyper_proxy.conn_pool.node import Node
 from hyper_proxy.conn_pool.nodes import Identity, identity
 from hyper_proxy.conn_pool.replies import ReplyParser
 
