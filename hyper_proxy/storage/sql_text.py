@@ -33,7 +33,6 @@ class Texts:
     count: str  # where, now
     scan: str  # id, where, now, limit
     clear: str  # where, limit
-    has_expiry: bool
 
 
 def texts_of(table: Table, where: Iterable[str]) -> Texts:
@@ -69,7 +68,6 @@ def texts_of(table: Table, where: Iterable[str]) -> Texts:
         scan=f"SELECT {number}, {key} FROM {name} WHERE {number} > %s AND {whole}{also}{live}"
         f" ORDER BY {number} LIMIT %s",
         clear=f"DELETE FROM {name} WHERE {key} IS NOT NULL{also} LIMIT %s",
-        has_expiry=bool(table.expires),
     )
 
 
