@@ -5,6 +5,7 @@ Source: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spe
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from random import choice, sample
 from typing import ClassVar, cast
@@ -18,6 +19,7 @@ from hyper_proxy.conn_pool.topology.discovered import FREE_TRIES, Discovered
 from hyper_proxy.conn_pool.topology.follow import FollowLeg
 from hyper_proxy.conn_pool.topology.group import Group
 from hyper_proxy.conn_pool.topology.member import Member
+from hyper_proxy.conn_pool.topology.memory import RememberedMany
 from hyper_proxy.stats.classes import ADMIN
 from hyper_proxy.storage.redis import RedisGreeting
 from hyper_proxy.storage.redis_lag import measure
@@ -36,6 +38,8 @@ class Cluster(Followed):
     def begin(self, previous: Discovered | None) -> None:
         """Before anything is known each slot is asked of one of the listed servers, which says where it is."""
         self.groups: dict[Member, Group] = {}
+        by = " ".join(sorted(server.address for server in self.level.servers))
+        self.remembered = RememberedMany(f"{self.instance} {by}")
         self.known = previous is not None and previous.known
         if previous is not None and previous.known:
             kept = {one: self.member(one.master.server) for one in cast(Cluster, previous).groups.values()}
@@ -76,7 +80,12 @@ class Cluster(Followed):
     def _candidates(self) -> list[Member]:
         masters = [one for one in self.groups if not one.is_backing_off and not one.out]
         rest = self.others(masters)
-        return [*sample(masters, len(masters)), *sample(rest, len(rest))][:MOST_ASKED] or self.seeds
+        found = [*sample(masters, len(masters)), *sample(rest, len(rest))][:MOST_ASKED] or self.seeds
+        return found if self.known else [*found, *self._recalled()]
+
+    def _recalled(self) -> list[Member]:
+        """Servers of which another worker knew, before this one began."""
+        return [self.member(Server(host=host, port=port)) for host, port in self.remembered.get()]
 
     def _ask(self, member: Member) -> tuple[bool, list[Range]]:
         info, slots = ask_all(member.lane(self.greeting), QUESTIONS, ADMIN)
@@ -99,6 +108,7 @@ class Cluster(Followed):
             del self.groups[member]
         for member, group in self.groups.items():
             group.turn_to(member, replicas[member])
+        self.remembered.put((member.server.host, member.server.port) for member in self.groups)
         self._find_homes()
 
     def at(self, address: Address, asked: Member) -> Member:
@@ -120,9 +130,13 @@ class Cluster(Followed):
     # ---- following
 
     def lost(self, leg: FollowLeg, error: BackendError) -> bool:
-        """As long as nothing is known any other of the listed servers will do: it says where the key is."""
-        others = [] if self.known or error.sent else [one for one in self.seeds if not one.is_backing_off]
-        if others and leg.tries < len(self.seeds):
+        """As long as nothing is known any other of the listed servers will do: it says where the key is. Of those that
+        are none of the cluster's any more any master takes the place."""
+        home = leg.route.group.master
+        gone = self.known and home not in self.groups and leg.asked.node is home
+        able: Iterable[Member] = self.groups if gone else () if self.known else self.seeds
+        others = [] if error.sent else [one for one in able if not one.is_backing_off]
+        if others and (gone or leg.tries < len(self.seeds)):
             leg.tries += 1
             self.doubt()
             leg.ask(choice(others).lane(leg.route.greeting, leg.route.index), b"")

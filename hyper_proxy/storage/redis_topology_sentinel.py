@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import choice
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import gevent
 
@@ -21,6 +21,7 @@ from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.conn_pool.topology.discovered import Discovered
 from hyper_proxy.conn_pool.topology.group import Group
 from hyper_proxy.conn_pool.topology.member import Member, Nobody
+from hyper_proxy.conn_pool.topology.memory import Remembered
 from hyper_proxy.stats.classes import ADMIN
 from hyper_proxy.storage.redis import RedisGreeting
 from hyper_proxy.storage.redis_lag import measure
@@ -56,6 +57,8 @@ class Sentinels(Followed):
         """A master that was known before is where it was."""
         self.groups: dict[str, Group] = {}
         self.coming: dict[str, Member] = {}
+        by = " ".join(sorted(server.address for server in self.level.servers))
+        self.remembered = {name: Remembered(f"{self.instance} {name} {by}") for name in self.level.masters}
         for name in self.level.masters:
             before = self.before.pop(name, None)
             if before is None or isinstance(before, Nobody):
@@ -93,6 +96,7 @@ class Sentinels(Followed):
                 self._choose(name, group, told)
             else:
                 silent.append(name)
+                self._recall(name, group)
         self.known = not silent
         if self.level.reads != "master":
             measure(self.groups.values(), self.greeting, self.level.max_lag_s)
@@ -144,7 +148,23 @@ class Sentinels(Followed):
         replicas = [Server(host=host, port=port) for host, port in view.replicas if (host, port) != view.master]
         group.turn_to(master, [self.member(server) for server in replicas])
         master.touch()
+        self.remembered[name].put(view.master)
         return True
+
+    def _recall(self, name: str, group: Group) -> None:
+        """No sentinel answers, and this worker has never heard of the master: it is where another worker knew it, if
+        it says there that it is a master still. Its replicas are those that it names."""
+        address = self.remembered[name].get() if isinstance(group.master, Nobody) else None
+        if address is None:
+            return
+        try:
+            role = parse(ask(self._coming(name, address, None).lane(self.greeting), ROLE, ADMIN))
+            kind, _, rows = cast(list[Any], role)
+            replicas = tuple((host.decode(), int(port)) for host, port, _ in rows) if kind == b"master" else None
+        except (BackendError, ReplyError, ValueError, TypeError, AttributeError):
+            return  # it is looked again soon
+        if replicas is not None and self._take(name, group, View(-1, address, replicas), False):
+            log.info("topology.recalled", instance=self.instance, node=name, address=":".join(map(str, address)))
 
     def _coming(self, name: str, address: Address, before: Member | None) -> Member:
         """The one that may be the master now; the same one as long as it is asked about."""
