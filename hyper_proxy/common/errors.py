@@ -34,6 +34,7 @@ class BackendError(HyperProxyError):
 
     kind: refused (no connection), backoff (not tried: it just failed), queue (waited too long before it could be sent),
     timeout (sent, no answer in time), reset (connection lost), protocol (answered nonsense), dns,
+    loading (it reads its keys from its disk, and serves nobody),
     drained, maintenance (an operator has taken it out of service), busy (too much is pending), room (its peer serves),
     moving (its keys go to another server just now, and could not be handed over),
     exhausted (no descriptor for a connection), unknown (nobody has told where the server is), late (it is optional, and

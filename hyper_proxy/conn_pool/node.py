@@ -22,6 +22,7 @@ from hyper_proxy.conn_pool.greeting import Conversation, Greeting
 from hyper_proxy.conn_pool.lane import Lane
 from hyper_proxy.conn_pool.pause import Pause
 from hyper_proxy.conn_pool.replies import ReplyError, ReplyParser
+from hyper_proxy.conn_pool.reply_error import Loading
 from hyper_proxy.stats.classes import ADMIN
 from hyper_proxy.stats.histogram import Histogram
 from hyper_proxy.stats.node import NodeStats
@@ -181,7 +182,7 @@ class Node:
         for pause in (self.pause, self.refusals.get(greeting)):
             if pause is not None and pause.until > monotonic():
                 # The same text each time: who collects errors groups them by it.
-                return self.error("backoff", f"{pause.reason}; not tried again yet")
+                return self.error(pause.kind, f"{pause.reason}; not tried again yet")
         return None
 
     def connect(self, greeting: Greeting, shared: bool = False) -> socket.socket:
@@ -199,7 +200,8 @@ class Node:
             sock.close()
             pause = self.refusals.setdefault(greeting, Pause(self.backoff))
             heard = f" (it sent {conversation.heard[:HEARD_BYTES]!r})" if conversation.heard else ""
-            raise self._put_off(pause, "protocol", f"greeting failed: {error}{heard}") from error
+            detail = str(error) if isinstance(error, Loading) else f"greeting failed: {error}{heard}"
+            raise self._put_off(pause, error.kind, detail) from error
         except OSError as error:
             sock.close()
             if isinstance(error, TimeoutError):
@@ -271,5 +273,5 @@ class Node:
             self.told_down = self.server.address
             where = {"instance": self.instance, "node": self.label, "address": self.server.address}
             log.warning("node.down", **where, kind=kind, why=detail)
-        pause.lengthen(detail)
+        pause.lengthen(detail, kind)
         return self.error(kind, detail)

@@ -6,6 +6,7 @@ import random
 from time import monotonic
 
 from hyper_proxy.config.model import Backoff
+from hyper_proxy.conn_pool.reply_error import Loading
 
 
 class Pause:
@@ -16,10 +17,12 @@ class Pause:
         self.failures = 0
         self.until = 0.0
         self.reason = ""
+        self.kind = "backoff"  # of the errors of those who would not wait
 
-    def lengthen(self, reason: str) -> None:
-        """After one more failure."""
+    def lengthen(self, reason: str, kind: str = "") -> None:
+        """After one more failure, of this kind."""
         delay = min(self.backoff.max_ms, self.backoff.base_ms * 2 ** min(self.failures, 20)) / 1000
         self.failures += 1
         self.until = monotonic() + delay * random.uniform(0.5, 1.0)
         self.reason = reason
+        self.kind = kind if kind == Loading.kind else "backoff"

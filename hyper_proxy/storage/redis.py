@@ -17,7 +17,7 @@ from hyper_proxy.conn_pool.moving.schedule import is_move
 from hyper_proxy.conn_pool.moving.way import MoveTarget
 from hyper_proxy.conn_pool.node import Node
 from hyper_proxy.conn_pool.pools import Pools
-from hyper_proxy.conn_pool.replies import ReplyError
+from hyper_proxy.conn_pool.reply_error import Loading, ReplyError
 from hyper_proxy.conn_pool.target import Target
 from hyper_proxy.conn_pool.tongue import Tongue
 from hyper_proxy.storage.redis_mover import RedisMover
@@ -26,6 +26,7 @@ from hyper_proxy.storage.redis_words import encode as encode
 from hyper_proxy.storage.redis_words import join_words as join_words
 from hyper_proxy.storage.resp import RespParser
 
+LOADING = b"-LOADING "
 MAX_IDLE = 16  # borrowed lanes kept for the next borrower, per node and greeting
 
 
@@ -77,6 +78,8 @@ class RedisGreeting:
 
 
 def _expect(prefix: bytes, what: str, answer: bytes) -> None:
+    if answer.startswith(LOADING):
+        raise Loading(answer[len(LOADING) :].decode(errors="replace").strip()[:80])
     if not answer.startswith(prefix):
         raise ReplyError(f"{what} was answered {answer[:80].decode(errors='replace').strip()!r}")
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 SINGLE = 0  # hyper_proxy.protocol.redis.command has all treatments
 SPLIT = 2
+CODES = {"loading": "LOADING"}  # by kind of failure, where clients know a code for it
 STRANGER_WORDS = 10  # before AUTH, as in redis
 STRANGER_BYTES = 16384
 GET: Command = COMMANDS[b"get"]
@@ -310,7 +311,7 @@ class RedisSession(Session):
     def error_reply(self, fault: HyperProxyError) -> bytes:
         self.front.stats.error(fault.kind)
         report(fault, self.snapshot.instance.name)
-        return error(f"ERR {fault}")
+        return error(f"{CODES.get(fault.kind, 'ERR')} {fault}")
 
     def misfit(self, shard: int) -> bytes:
         """The error for a node whose reply has not the shape that the request asks for."""
