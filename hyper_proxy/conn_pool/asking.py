@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hyper_proxy.common import witness
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.common.gather import Gather
 from hyper_proxy.conn_pool.lane import Lane
@@ -27,6 +28,7 @@ def ask_all(lane: Lane, requests: Sequence[bytes], klass: int) -> list[bytes | B
         else:
             gather.fail(gather.expect(), error)
     gather.wait()
+    witness.note(lane.node.label)
     answers: list[bytes | BackendError] = gather.slots
     return answers
 

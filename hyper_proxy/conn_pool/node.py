@@ -166,7 +166,7 @@ class Node:
     @property
     def where(self) -> str:
         """The server as errors name it."""
-        return self.label if self.label == self.server.address else f"{self.label} ({self.server.address})"
+        return self.server.where
 
     def _say(self, kind: str, detail: str) -> BackendError:
         return BackendError(self.instance, self.where, kind, detail)

@@ -20,6 +20,7 @@ from typing import Any, cast
 import gevent
 from gevent.event import AsyncResult
 
+from hyper_proxy.common import witness
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import OUT_OF_SERVICE, Level, Server
 from hyper_proxy.conn_pool.node import Node
@@ -136,6 +137,7 @@ class Pool:
 
     def take(self) -> SqlConnection:
         """The same for who gives it back himself. Raises BackendError."""
+        witness.note(self.node.label)
         if self.node.out:
             raise self.node.error(self.node.out, OUT_OF_SERVICE[self.node.out])
         return self._take_idle() or self._take()

@@ -164,7 +164,7 @@ def _draft(session: Any, count: int, slots: list[Any] | None, out: bytes, ended:
     failure = next((one for one in failures if _label(one) == node), failures[0] if failures else None)
     error = failure.kind if failure is not None else SERVER_SAID if out.startswith(FAILED) else ""
     return Draft(
-        session.began, ended, phases, node or (_label(failure) if failure is not None else ""), error,
+        session.began, ended, phases, node if failure is None else _label(failure), error,
         session.seen, session.seen_from, session.seen_to, count, len(out),
     )  # fmt: skip
 
@@ -186,6 +186,8 @@ def _phases(session: Any, ended: float) -> tuple[Phases, str]:
         phases.storage += storage_s
     lane = _answering(session)
     if lane is None:
+        if session.batch.waits and not any(session.batch.waits[-1][1:]):  # it came from below the first level
+            phases.storage, phases.merge = phases.storage + phases.merge, 0.0
         return phases, node
     queue_s, connect_s, storage_s = lane.flights.journey(walked)
     phases.queue += queue_s

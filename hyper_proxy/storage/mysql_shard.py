@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import gevent
 
+from hyper_proxy.common import witness
 from hyper_proxy.config.model import Level, Table
 from hyper_proxy.conn_pool.sql_connection import SERVER_SHARE, Parameter, SqlConnection, is_lost
 from hyper_proxy.conn_pool.sql_error import DEADLOCK, DUPLICATE, LOCK_WAIT, SqlError
@@ -65,6 +66,7 @@ class MysqlShard(KeyValue):
     def get_many(self, keys: Sequence[bytes]) -> list[Item | None]:
         """Keys of one statement (BATCH_KEYS) are of one moment."""
         found = self._together.get(keys)
+        witness.note(self._reading.label)  # who has asked together with others, too
         return [found.get(key) for key in keys]
 
     def _read_surely(self, keys: Sequence[bytes]) -> dict[bytes, Item | None]:

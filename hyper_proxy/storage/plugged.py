@@ -19,6 +19,7 @@ from gevent.lock import BoundedSemaphore
 from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
+from hyper_proxy.common import witness
 from hyper_proxy.common.errors import BackendError, ClientError, HyperProxyError
 from hyper_proxy.common.plugin_error import Owner, PluginError, describe, guarded, place_in, place_of
 from hyper_proxy.config.model import Level, Server
@@ -97,6 +98,7 @@ class Apart(KeyValue):
     def run(self, verb: str, *args: Any, **named: Any) -> Any:
         """The result of a verb; blocks this greenlet only. Raises BackendError (queue, timeout, io, plugin), or what
         the plug-in has raised of the project's errors."""
+        witness.note(self.label)
         if self._closed:
             raise self._error("closed", "the storage is closed")
         if not self._turns.acquire(timeout=self.queue_s):

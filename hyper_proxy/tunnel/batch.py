@@ -128,7 +128,8 @@ class Batch(Gather):
         return reply
 
     def note_wait(self, node: str, queue_s: float, connect_s: float, storage_s: float) -> None:
-        """The requests behind it had to wait until this was over."""
+        """The requests behind it had to wait until this was over. Without times: what was answered from below the first
+        level, when all had been sent, came from this server at last."""
         if self.waits is None:
             self.waits = []
         self.waits.append((node, queue_s, connect_s, storage_s))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import cython
 from gevent import get_hub
 
-from hyper_proxy.common import faults
+from hyper_proxy.common import faults, witness
 from hyper_proxy.common.crew import CREW
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.stats.tier import TierStats
@@ -183,6 +183,7 @@ class Descent(Batch):
 
     def _descend(self, members: list, reply: Any, raw: Any) -> None:
         """members: descent and position of each who waits for this; others may join while it is under way."""
+        witness.forget()
         try:
             whole: Any = self.complete_below(raw, reply)
         except BackendError as error:
@@ -191,7 +192,7 @@ class Descent(Batch):
             faults.show(self.who)
             whole = BackendError("", "", "internal", "the levels below could not be asked")
         # In the event loop, as all replies come: whoever fills the last slot switches to the client, and not back.
-        get_hub().loop.run_callback(_fill, members, whole)
+        get_hub().loop.run_callback(_fill, members, whole, witness.told())
 
 
 @cython.cfunc
@@ -213,8 +214,9 @@ def is_sign(reply: bytes, start: cython.Py_ssize_t) -> cython.bint:
     return True
 
 
-def _fill(members: list, whole: bytes | BackendError) -> None:
+def _fill(members: list, whole: bytes | BackendError, server: str) -> None:
     for index in range(0, len(members), 2):
+        members[index].note_wait(server, 0.0, 0.0, 0.0)
         if isinstance(whole, BackendError):
             Batch.fail(members[index], members[index + 1], whole)
         else:

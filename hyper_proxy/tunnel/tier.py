@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hyper_proxy.common import parallel
+from hyper_proxy.common import parallel, witness
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.common.gather import Gather
 from hyper_proxy.config.model import Level, WriteBack
@@ -126,6 +126,7 @@ class Tier:
         for request in requests:
             self._send(batch, lane, request, klass)
         batch.wait()
+        witness.note(lane.node.label)
         return batch.slots
 
     def _send(self, batch: Batch, lane: Lane, request: bytes, klass: int) -> None:

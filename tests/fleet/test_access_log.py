@@ -67,6 +67,11 @@ CASES: dict[str, list[Case]] = {
         (b"".join(resp(b"GET", key) for key in MANY[:4]), MISS * 4, ("get", 4, 1, MANY[0], "")),
         (resp(b"EXISTS", b"k") + resp(b"PING") + resp(b"GET", b"q"), b":1\r\n+PONG\r\n" + MISS, None),
         (resp(b"PING"), b"+PONG\r\n", ("ping", 1, 0, None, "")),
+        (resp(b"GET"), b"-ERR wrong number of arguments for 'get' command\r\n", ("get", 1, 0, None, "reply")),
+        (b"GET\r\n", b"-ERR wrong number of arguments for 'get' command\r\n", ("get", 1, 0, None, "reply")),
+        (resp(b"BOGUS", b"k"), b"-ERR unknown command 'BOGUS', with args beginning with: 'k' \r\n",
+         ("bogus", 1, 0, None, "reply")),
+        (resp(b"MONITOR"), None, ("monitor", 1, 0, None, "reply")),
         (resp(b"SET", b"large", b"v" * 100_000), b"+OK\r\n", ("set", 1, 1, b"large", "")),
     ],
     "memcache": [
@@ -79,6 +84,11 @@ CASES: dict[str, list[Case]] = {
         (b"get a\r\nget b\r\ngets c\r\n", b"END\r\n" * 3, ("get", 3, 1, b"a", "")),
         (b"delete k\r\n", b"DELETED\r\n", ("delete", 1, 1, b"k", "")),
         (b"version\r\n", None, ("version", 1, 0, None, "")),
+        (b"get\r\n", b"ERROR\r\n", ("get", 1, 0, None, "reply")),
+        (b"set k 0 0\r\n", b"ERROR\r\n", ("set", 1, 0, None, "reply")),
+        (b"get " + b"x" * 251 + b"\r\n", b"CLIENT_ERROR bad command line format\r\n", ("get", 1, 0, None, "reply")),
+        (b"BOGUS k\r\n", b"ERROR\r\n", ("BOGUS", 1, 0, None, "reply")),
+        (b"slabs x\r\n", None, ("slabs", 1, 0, None, "reply")),
     ],
 }  # fmt: skip
 
@@ -160,6 +170,96 @@ def check_cases(fleet: Fleet, text: str, port: int, cases: list[Case], show_keys
         assert sum(record[phase] for phase in PHASES) == pytest.approx(record["total_us"], abs=10)
         assert record["storage_us"] > 0 or not keys
     assert records == []
+
+
+@pytest.mark.parametrize(
+    ("protocol", "good", "bad"),
+    [
+        ("redis", resp(b"GET", b"k"), b"*2\r\n$3\r\nGET\r\n!k\r\n"),
+        ("redis", b"", b"*1\r\n$x\r\n"),
+        ("memcache", b"get k\r\n", b"get " + b"x" * 3000),
+        ("memcache", b"", b"get " + b"x" * 3000),
+    ],
+)
+def test_what_is_no_request_of_the_protocol_is_a_record_without_a_command(
+    start_fleet: StartFleet, own: Own, protocol: str, good: bytes, bad: bytes
+) -> None:
+    server, port = own(SERVERS[protocol]()), free_port()
+    fleet = start_fleet(f"{config(port, server, protocol, 'json')}  [instance.limits]\n  max_line_bytes = 2048\n")
+    with socket.create_connection(("127.0.0.1", port)) as sock:
+        if good:
+            exchange(sock, good, None)
+        sock.sendall(bad)
+        answer = b"".join(iter(lambda: sock.recv(1000), b""))
+    assert answer.startswith((b"-ERR Protocol error", b"CLIENT_ERROR line too long"))
+    wait_for(lambda: len(sampled(fleet)) == 1 + bool(good), "both are in the log")
+    record = sampled(fleet)[-1]
+    assert (record["command"], record["requests"], record["keys"], record["key"]) == ("", 1, 0, "")
+    assert (record["bytes_in"], record["bytes_out"], record["error"]) == (len(bad), len(answer), "reply")
+    counts = fleet.stats()["instances"]["user"]
+    assert (counts["requests"]["admin"], counts["errors"]) == (1, {"client": 1})
+
+
+LEVELS = """
+[[instance]]
+name = "user"
+protocol = "{protocol}"
+listen = ["127.0.0.1:{port}"]
+  [[instance.level]]
+  storage = "{above}"
+  servers = ["{top} top"]
+  [[instance.level]]
+  storage = "redis"
+  servers = ["{one} one", "{two} two"]
+"""
+
+
+@pytest.mark.parametrize("above", ["redis", "memcache"])
+@pytest.mark.parametrize("protocol", ["redis", "memcache"])
+def test_the_record_of_a_request_over_levels_names_the_server_that_answered_last(
+    start_fleet: StartFleet, own: Own, protocol: str, above: str
+) -> None:
+    top, one, two, port = own(SERVERS[above]()), own(redis_server()), own(redis_server()), free_port()
+    head = CONFIG[: CONFIG.index("[[instance]]")].format(form="json", slow_ms=0)
+    addresses = {"top": top.address, "one": one.address, "two": two.address}
+    fleet = start_fleet(head + LEVELS.format(protocol=protocol, port=port, above=above, **addresses))
+    homes: dict[bytes, str] = {}
+    with socket.create_connection(("127.0.0.1", port)) as sock:
+        for key in MANY[:12]:
+            stored = resp(b"SET", key, b"1") if protocol == "redis" else b"set %b 0 0 1\r\n1\r\n" % key
+            exchange(sock, stored, b"+OK\r\n" if protocol == "redis" else b"STORED\r\n")
+            with socket.create_connection(("127.0.0.1", one.port)) as direct:
+                direct.sendall(resp(b"EXISTS", key))
+                homes[key] = "one" if direct.recv(100) == b":1\r\n" else "two"
+            exchange(sock, resp(b"GET", key) if protocol == "redis" else b"get %b\r\n" % key, None)
+    assert set(homes.values()) == {"one", "two"}
+    wait_for(lambda: len(sampled(fleet)) == 2 * len(homes), "all requests are in the log")
+    for key, home in homes.items():
+        write, read = (record for record in sampled(fleet) if record["key"] == digest(key))
+        assert (write["node"], write["command"]) == (home, "set")
+        assert (read["node"], read["command"]) == (home, "get")
+        for record in (write, read):
+            assert sum(record[phase] for phase in PHASES) == pytest.approx(record["total_us"], abs=10)
+            assert record["storage_us"] > 0
+
+
+@pytest.mark.parametrize("killed", [0, 1, 2])
+def test_the_record_of_a_request_that_failed_in_part_names_the_server_that_failed(
+    start_fleet: StartFleet, own: Own, killed: int
+) -> None:
+    servers, port = [own(redis_server()) for _ in range(3)], free_port()
+    names = ", ".join(f'"{server.address} {name}"' for server, name in zip(servers, "abc", strict=True))
+    text = config(port, servers[0], "redis", "json").replace(f'"{servers[0].address} a"', names)
+    fleet = start_fleet(f'{text}  hash = "md5"\n')
+    with socket.create_connection(("127.0.0.1", port)) as sock:
+        exchange(sock, resp(b"MGET", *MANY), b"*40\r\n" + MISS * 40)
+        servers[killed].stop()
+        for _ in range(3):  # refused, and in the pause behind that
+            exchange(sock, resp(b"MGET", *MANY), None)
+    wait_for(lambda: len(sampled(fleet)) == 4, "all requests are in the log")
+    failed = sampled(fleet)[1:]
+    assert {record["node"] for record in failed} == {"abc"[killed]}
+    assert {record["error"] for record in failed} <= {"refused", "backoff", "reset"}
 
 
 def test_the_parts_of_a_pipeline_are_records_with_keys_of_their_own(start_fleet: StartFleet, own: Own) -> None:

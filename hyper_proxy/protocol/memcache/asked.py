@@ -8,6 +8,7 @@ from hyper_proxy.protocol.memcache import meta
 from hyper_proxy.protocol.memcache.command import LOCAL, META_STORE, STORE, STORE_CAS
 from hyper_proxy.protocol.memcache.framing import Framer, split_words
 
+LONGEST = 32  # of a name that is no command's
 STORES = frozenset({STORE, STORE_CAS, META_STORE})
 
 
@@ -22,15 +23,15 @@ def describe(own: Framer, buf: bytes, start: int, end: int, index: int) -> Asked
         if stop < 0:
             return None
         if not index:
-            return _described(framer, buf, stop)
+            return _described(framer, buf, start, stop)
         index -= 1
         start = stop
     return None
 
 
-def _described(framer: Framer, buf: bytes, stop: int) -> Asked:
+def _described(framer: Framer, buf: bytes, start: int, stop: int) -> Asked:
     row = framer.command
-    name = row.name.decode()
+    name = (row.name or b"".join(buf[start : framer.text_end].split(None, 1)[:1])[:LONGEST]).decode("ascii", "replace")
     if framer.error is not None or row.form >= LOCAL:
         return Asked(name, [])
     if framer.several:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hyper_proxy.common import witness
 from hyper_proxy.common.clock import now
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.protocol.memcache import translate, wording
@@ -31,6 +32,7 @@ def treat(session: MemcacheSession, buf: bytes, end: int) -> bool:
 def run(session: MemcacheSession, words: list[bytes], value: bytes = b"") -> None:
     """Execute the words of a command."""
     since = now()
+    witness.forget()
     try:
         reply = translate.execute(session.snapshot.storage, words, value)
     except BackendError as error:
@@ -40,6 +42,6 @@ def run(session: MemcacheSession, words: list[bytes], value: bytes = b"") -> Non
         if session.framer.noreply:
             return
     finally:
-        session.batch.note_wait("", 0.0, 0.0, now() - since)
+        session.batch.note_wait(witness.told(), 0.0, 0.0, now() - since)
     if reply:
         session.answer(reply)

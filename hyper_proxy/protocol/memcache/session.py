@@ -113,8 +113,10 @@ class MemcacheSession(Session):
             except ClientError as fault:
                 self.answer(wording.client_error(fault))
                 self.front.stats.error(fault.kind)
+                self.tally(UNKNOWN.klass)
                 self.closing = True
-                break
+                framer.key_start = 0  # that of a request before it
+                return n
             if end < 0:
                 self.need = framer.need
                 break
@@ -219,6 +221,7 @@ class MemcacheSession(Session):
             self.answer(framer.error)
         if framer.error != wording.END:
             self.front.stats.error("client")
+        self.tally(framer.command.klass)
         return True
 
     def misplaced(self, fault: PluginError) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import cython
 
+from hyper_proxy.common.errors import ClientError
 from hyper_proxy.protocol.look import Asked
 from hyper_proxy.protocol.redis import wording
 from hyper_proxy.protocol.redis.command import BLOCK, SINGLE
@@ -24,7 +25,10 @@ def describe(buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t, index
     stop: cython.Py_ssize_t = start
     command: Command | None
     while start < end:
-        stop = framer.scan(buf, start)
+        try:
+            stop = framer.scan(buf, start)
+        except ClientError:
+            return None
         if stop < 0:
             return None
         if framer.argc:
@@ -38,7 +42,13 @@ def describe(buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t, index
         return _described(split_line(buf[start : stop - 1]))
     name: bytes = buf[framer.name_start : framer.name_end].lower()
     command = COMMANDS.get(name)
-    if command is not None and command.treatment == SINGLE and command.first == 1 and command.klass == READ:
+    if (
+        command is not None
+        and command.treatment == SINGLE
+        and command.first == 1
+        and command.klass == READ
+        and command.accepts(framer.argc)
+    ):
         return Asked(name.decode(), [buf[framer.key_start : framer.key_end]])
     return _described(words(buf, framer.args, stop))
 

@@ -19,6 +19,7 @@ from hyper_proxy.protocol.redis.commands import COMMANDS
 from hyper_proxy.protocol.redis.encode import bulk, error, null
 from hyper_proxy.protocol.redis.fanout import SPLITS
 from hyper_proxy.protocol.redis.framing import Framer, given_bytes, join_words, split_line, words
+from hyper_proxy.stats.classes import ADMIN
 from hyper_proxy.stats.plugin_faults import report
 from hyper_proxy.storage.cache import NOTHING
 from hyper_proxy.tunnel.levels import Levels
@@ -198,7 +199,10 @@ class RedisSession(Session):
         except ClientError as fault:
             self.batch.add(error(f"ERR {fault}"))
             self.front.stats.error("client")
+            self.tally(ADMIN)
             self.closing = True
+            framer.argc = 0  # what has been read of it is none
+            return n
         except PluginError as fault:
             self.batch.add(self.error_reply(fault))  # nobody knows where this key lives
             return end

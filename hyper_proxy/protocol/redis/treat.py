@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from hyper_proxy.common import witness
 from hyper_proxy.common.clock import now
 from hyper_proxy.common.errors import BackendError, ClientError, PolicyDenied
 from hyper_proxy.protocol.redis import (
@@ -294,12 +295,14 @@ def translated(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
         return False
     session.tally(row.klass)
     since = now()
+    witness.forget()
     try:
         reply = translate.execute(session.storage, row, argv, session)
     except Partial as partial:
         reply = _partly(session, row, argv[1:], partial)
+    finally:
+        session.batch.note_wait(witness.told(), 0.0, 0.0, now() - since)
     session.batch.add(reply)
-    session.batch.note_wait("", 0.0, 0.0, now() - since)
     return True
 
 
