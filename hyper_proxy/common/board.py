@@ -96,6 +96,10 @@ class Board:
             if mine:
                 self.give_back(byte)
 
+    def to_disk(self) -> None:
+        """What stands here now outlives the machine, if the board is in a file."""
+        os.fdatasync(self.fd)
+
     def take(self, byte: int, wait: bool = False) -> bool:
         """Get the lock of this byte, at once or not at all."""
         try:

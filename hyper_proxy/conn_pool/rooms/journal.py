@@ -68,13 +68,14 @@ class Journal:
         generation = int(self.place.words[self.word])
         if generation == self.generation:
             return
-        if self.fd >= 0:
-            os.close(self.fd)
+        self.close()
         path = self.folder / f"{self.name}.{generation}.missed"
         try:
             self.fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o640)
+            if self.sync:
+                _name_to_disk(self.folder)
         except OSError as error:
-            self.fd, self.generation = -1, -1
+            self.close()
             raise Full(str(error)) from error
         self.generation = generation
         self.known = set()
@@ -112,6 +113,15 @@ class Journal:
         if self.fd >= 0:
             os.close(self.fd)
             self.fd, self.generation = -1, -1
+
+
+def _name_to_disk(folder: Path) -> None:
+    """A file that is new there: fsync(2) of the file does not say that its name is on the disk as well."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def _record(missed: Missed) -> bytes:

@@ -47,7 +47,7 @@ LOST = _flag(_LOST)  # it has missed more than is kept, or may lack anything: it
 CATCHING_UP = _flag(_CATCHING_UP)  # what it has missed is being copied, and it gets all writes from now on
 
 # How much a failure says, in signs of life that are missing. Kinds that are not here say nothing about the server.
-DECISIVE = ("refused", "dns", "drained", "maintenance")
+DECISIVE = ("refused", "dns", "loading", "drained", "maintenance")
 TELLING = ("timeout", "reset", "protocol")
 
 
@@ -207,6 +207,8 @@ class Pair:
         self._set(side, _BEHIND)
         self._set(side, _LOST)
         self._set(side, _CATCHING_UP, 0)
+        if not known and self.rooms.sync == "yes":
+            self.place.board.to_disk()  # what it misses from now on is in no journal
         if not known:
             log.error("room.lost", instance=self.instance, node=self.nodes[side].label, room=self.names[side], why=why)
 

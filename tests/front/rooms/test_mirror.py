@@ -86,6 +86,41 @@ def test_what_was_missed_outlives_workers_and_the_fleet(build: Callable[..., Sit
     wait_until_equal(site)
 
 
+def test_what_is_on_the_disk_outlives_all_processes_at_once(build: Callable[..., Site]) -> None:
+    safe = f'{MIRROR}\n    sync = "yes"\n    max_journal = "64KB"'
+    site = build("redis", safe)
+    client = site.client()
+    keys = [f"k{index}" for index in range(60)]
+    for key in [*keys, "last"]:
+        client.set(key, "old")
+    site.kill(0, "freeze")
+    site.wait_until_served_by(1)
+    for key in keys:
+        client.set(key, "new")
+    end_at_once(site)
+    site.start(safe)
+    client = site.client()
+    for index in range(4000):  # more than the journal takes
+        client.set(f"a key with a rather long name, number {index}", "x")
+    site.fleet.wait_log("room.lost")
+    client.delete("last")
+    end_at_once(site)
+    site.revive(0, "freeze")
+    site.start(safe)
+    client = site.client()
+    assert client.mget(keys) == [b"new"] * len(keys)
+    site.wait_until_served_by(0)
+    assert client.mget(*keys, "last") == [b"new"] * len(keys) + [None]
+    wait_until_equal(site)
+
+
+def end_at_once(site: Site) -> None:
+    """All processes of the fleet, as when the machine loses its power."""
+    for process in site.fleet.tree():
+        process.kill()
+    site.fleet.process.wait()
+
+
 def test_keys_that_everybody_writes_do_not_keep_a_room_away(build: Callable[..., Site]) -> None:
     site = build("memcache", MIRROR, workers=6)
     stopping = Event()
