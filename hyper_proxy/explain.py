@@ -87,6 +87,7 @@ def _place(place: Place) -> dict[str, Any]:
         "shard": place.shard,
         "node": place.server.address if place.server else None,
         "label": place.server.label if place.server else None,
+        "pool": place.pool or None,
         "route": place.route or None,
         "db": place.db,
         "key_sent": _text(place.sent),
@@ -107,7 +108,8 @@ def _described(key: Key, place: Place) -> str:
     if place.hash_value is not None:
         parts.append(f"{place.hash or 'hash'} of {_shown(place.hashed)} is {place.hash_value}")
     if place.distribution is not None:
-        parts.append(f"{place.distribution} gives {_where(place.shard, place.server)}")
+        in_pool = f"{place.pool}, " if place.pool else ""
+        parts.append(f"{place.distribution} gives {in_pool}{_where(place.shard, place.server)}")
     elif place.storage == LOCAL:
         parts.append("a copy in each worker")
     else:

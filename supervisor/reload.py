@@ -37,6 +37,7 @@ from supervisor.verdict import Verdict
 # A commit is one assignment in the worker; one that has not answered by then hangs and is replaced.
 COMMIT_TIMEOUT_S = 3.0
 STOPPING = "the fleet is stopping"
+NO_FILE = "nothing is changed: the embedded default has no file"
 
 Reply = Callable[[Verdict], None]
 
@@ -110,7 +111,7 @@ class Reloader:
             return
         path = self._current.config.path
         if not path:
-            self._finish(verdict.accepted(self._current.generation, "the embedded default has no file to reload"))
+            self._finish(verdict.accepted(self._current.generation, NO_FILE))
             return
         validation = Validation(self._loop, self._children, self._judged)
         try:

@@ -159,23 +159,23 @@ def levels(answer: Answer) -> str:
 
 
 def nodes(answer: Answer) -> str:
-    """One line for each server: its state, and counters since the fleet began."""
+    """One line for each server: its state, and counters since the fleet began; then who has none."""
     head = (
         "instance", "node", "state", "connections", "in_flight", "queued", "requests", "errors", "p50_us_ever",
         "p99_us_ever",
     )  # fmt: skip
     states = node_states(answer)
-    return table(
-        head,
-        [
-            (
-                name, label, states[name, label], row["connections"], row["in_flight"], row["queued"], row["requests"],
-                sum(row["errors"].values()), row["latency_us"].get("p50"), row["latency_us"].get("p99"),
-            )
-            for name, instance in answer["instances"].items()
-            for label, row in instance.get("nodes", {}).items()
-        ],
-    )  # fmt: skip
+    rows = [
+        (
+            name, label, states[name, label], row["connections"], row["in_flight"], row["queued"], row["requests"],
+            sum(row["errors"].values()), row["latency_us"].get("p50"), row["latency_us"].get("p99"),
+        )
+        for name, instance in answer["instances"].items()
+        for label, row in instance.get("nodes", {}).items()
+    ]  # fmt: skip
+    without = [name for name, instance in answer["instances"].items() if not instance.get("nodes")]
+    told = f"the proxy connects to no server for {', '.join(without)}: a file or a plug-in keeps the values"
+    return "\n".join([*([table(head, rows)] if rows else []), *([told] if without else [])])
 
 
 def node_states(report: Answer) -> dict[tuple[str, str], str]:

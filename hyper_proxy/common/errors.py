@@ -55,7 +55,8 @@ class BackendError(HyperProxyError):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One remark about a configuration file; level is "error" or "warning", code is stable (HP101 ...)."""
+    """One remark about a configuration file; level is "error" or "warning", code is stable (HP101 ...). line 0: it is
+    about a file of which no line was read."""
 
     file: str
     line: int
@@ -64,7 +65,8 @@ class Finding:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.level}: {self.code} {self.message}"
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{place}: {self.level}: {self.code} {self.message}"
 
 
 class ConfigError(HyperProxyError):

@@ -84,9 +84,9 @@ def read_bytes(path: str, once: bool = False) -> bytes:
             data = file.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ConfigError([Finding(path, 1, ERROR, "HP101", f"cannot be read: {reason}")]) from error
+        raise ConfigError([Finding(path, 0, ERROR, "HP101", f"cannot be read: {reason}")]) from error
     if len(data) > MAX_FILE_BYTES:
-        raise ConfigError([Finding(path, 1, ERROR, "HP101", f"is larger than {MAX_FILE_BYTES} bytes")])
+        raise ConfigError([Finding(path, 0, ERROR, "HP101", f"is larger than {MAX_FILE_BYTES} bytes")])
     return data
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import json
+import re
 from collections.abc import Iterable, Mapping
 
 from hyper_proxy.common.errors import Finding
@@ -10,6 +12,7 @@ from hyper_proxy.config.codes import CODES, ERROR
 
 Path = tuple[str | int, ...]
 """Where a value is: ("instance", 0, "level", 1, "servers", 3)."""
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class Notes:
@@ -46,10 +49,11 @@ class Notes:
 
 
 def show_path(path: Path) -> str:
-    """A path as people write it: instance[0].level[1].servers[3]."""
+    """A path as people write it: instance[0].level[1].servers[3]; keys in quotes where toml wants them so."""
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        name = part if isinstance(part, int) or _BARE.fullmatch(part) else json.dumps(part, ensure_ascii=False)
+        text += f"[{name}]" if isinstance(name, int) else f".{name}" if text else name
     return text
 
 

@@ -34,6 +34,7 @@ class Place:
 
     route         what may become of a request for it, where a route leads to several servers; which table has it,
                   where there are many; else ""
+    pool          where there are several: that of the server, and which of its servers that is; else ""
     distribution  None where keys are not distributed
     hashed        the part of the key that is hashed
     hash          the hash function, None where the distribution has one of its own, or none
@@ -53,6 +54,7 @@ class Place:
     hash_value: int | None
     db: int | None
     sent: bytes
+    pool: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +136,12 @@ class Ground:
     def own_way(self) -> str:
         """What becomes of a request that is not sent on."""
         if self.number > 1:
-            read = f"a read asks the {self.number} levels from the first on, and keeps above what is found below"
-            policies = "; ".join(policy(at, level) for at, level in enumerate(self.instance.levels[:-1], 1))
-            return f"{read}; {policies}; a write is done below: {self._own_way}"
+            above = enumerate(self.instance.levels[:-1], 1)
+            policies = "; ".join(policy(at, level, self.reads) for at, level in above)
+            if self.reads:
+                read = f"the {self.number} levels are asked from the first on, and what is found below is kept above"
+                return f"{read}; {policies}; at the last level {self._own_way}"
+            return f"it is done below, where {self._own_way}; {policies}"
         return f"no server is asked: {self._own_way}" if self.placement is None else self._own_way
 
     def dry_runs(self) -> tuple[DryRun, DryRun]:
@@ -184,7 +189,8 @@ class Ground:
             hashed, value = facts["hashed"], facts["hash"]
         route = "" if shard is None else self.spots[shard].route or self._table(shard, key)
         how = (route, self.distribution, hashed, self.hash, value)
-        return Place(self.number, self.level.storage, shard, self._server_of(shard, key), *how, db, sent)
+        server = self._server_of(shard, key)
+        return Place(self.number, self.level.storage, shard, server, *how, db, sent, self._pool_of(server))
 
     def _server_of(self, shard: int | None, key: bytes) -> Server | None:
         """That of a key, where its date may lead to other servers."""
@@ -195,6 +201,14 @@ class Ground:
         except ClientError:
             return None
         return home.servers[server_at(self.level, shard, home)]
+
+    def _pool_of(self, server: Server | None) -> str:
+        """Where a route has several pools: which one it is in, and the how manieth there; the shards of a level are
+        numbered over all of them."""
+        for name, pool in self.level.pool_levels().items() if self.level.route else ():
+            if server in pool.servers:
+                return f"number {pool.servers.index(server)} of pool {name}"
+        return ""
 
     def _table(self, shard: int, key: bytes) -> str:
         """Which of many tables has the key."""
@@ -248,13 +262,14 @@ WRITES = {
 }
 
 
-def policy(number: int, level: Level) -> str:
-    """What the configuration says of a level above another: reads, writes, and how long it is waited for."""
+def policy(number: int, level: Level, reads: bool) -> str:
+    """What the configuration says of a level above another: of reads, or writes, and how long it is waited for."""
     said = [
         "what it lacks is asked below" if level.on_miss == "next" else "what it lacks is a miss",
         "when it fails the next one is asked" if level.on_error == "next" else "when it fails the client is told",
-        "it is filled by others" if level.read_only or level.storage == "lushan" else WRITES[level.write],
     ]
+    if not reads:
+        said = ["it is filled by others" if level.read_only or level.storage == "lushan" else WRITES[level.write]]
     if level.optional:
         said.append(f"it is passed by after {level.deadline_ms} ms")
     return f"level {number} ({level.storage}): {', '.join(said)}"

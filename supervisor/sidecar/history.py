@@ -37,6 +37,7 @@ class Point:
 
 @dataclass(slots=True)
 class _Trouble:
+    began: float  # not earlier; `since`: and surely by then
     since: float
     last: float
     kinds: str
@@ -76,7 +77,7 @@ class History:
         return [point for point in self._points.get(owner, ()) if point.at >= oldest]
 
     def since(self, owner: Owner) -> float | None:
-        """When the present trouble of an owner began, in seconds since 1970; None when it has none."""
+        """When the present trouble of an owner was first seen, in seconds since 1970; None when it has none."""
         trouble = self._troubled.get(owner)
         return trouble.since if trouble else None
 
@@ -101,13 +102,13 @@ class History:
         if pace.trouble:
             kinds = ", ".join(sorted(pace.errors))
             if trouble is None:
-                self._troubled[owner] = _Trouble(begin, end, kinds)
-                self._say(begin, "warning", "failing", owner, {"kinds": kinds})
+                self._troubled[owner] = _Trouble(begin, end, end, kinds)
+                self._say(end, "warning", "failing", owner, {"kinds": kinds})
             else:
                 trouble.last, trouble.kinds = end, kinds
         elif trouble is not None and end - trouble.last >= CALM_S:
             del self._troubled[owner]
-            lasted = f"{trouble.last - trouble.since:.0f}"
+            lasted = f"{trouble.last - trouble.began:.0f}"
             self._say(trouble.last, "info", "recovered", owner, {"seconds": lasted})
 
     def _say(self, at: float, level: str, what: str, owner: Owner, fields: dict[str, str]) -> None:

@@ -294,3 +294,13 @@ def test_slow_requests_and_hot_keys_of_a_fleet_are_shown(
         wait_for(lambda: digest(b"hot") in operated.ctl("show", "hotkeys"), "the hot key is told of", 10)
     finally:
         operated.fleet.stop()
+
+
+def test_who_has_no_server_is_told_where_servers_are_shown(tmp_path: Path) -> None:
+    head = '[[instance]]\nname = "{0}"\nprotocol = "redis"\nlisten = ["127.0.0.1:{1}"]\n  [[instance.level]]\n'
+    file = head + '  storage = "sqlite"\n  servers = ["{0}.db"]\n'
+    text = file.format("one", free_port()) + file.format("two", free_port())
+    with Fleet(text, tmp_path) as fleet:
+        done = run("-c", str(fleet.file), "show", "nodes")
+    told = "the proxy connects to no server for one, two: a file or a plug-in keeps the values"
+    assert done.stdout.splitlines() == [told]

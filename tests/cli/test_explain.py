@@ -132,8 +132,8 @@ def test_the_object_is_a_contract(file: str, capsys: pytest.CaptureFixture[str])
         "way": "the key is on one shard: the request goes there as it came",
         "keys": [{"key": "user:{42}:x", "digest": "fa4ec54b867ad84a:11", "levels": [{
             "level": 1, "storage": "redis", "distribution": "ketama", "hashed": "42", "hash": "fnv1a_64",
-            "hash_value": 3031536163, "shard": 1, "node": "10.0.0.2:6379", "label": "b", "route": None, "db": 2,
-            "key_sent": "user:{42}:x",
+            "hash_value": 3031536163, "shard": 1, "node": "10.0.0.2:6379", "label": "b", "pool": None,
+            "route": None, "db": 2, "key_sent": "user:{42}:x",
         }]}],
         "requests": [{"shard": 1, "node": "10.0.0.2:6379", "label": "b", "words": ["GET", "user:{42}:x"]}],
     }  # fmt: skip
@@ -273,7 +273,8 @@ def test_an_sqlite_level_is_its_file(file: str, capsys: pytest.CaptureFixture[st
         (("GET", "/v1/web/greeting"), ["greeting"]),
         (("PUT", "/v1/web/a%20b/c?ttl=5"), ["a b/c"]),
         (("GET", "greeting"), ["greeting"]),
-        (("DELETE", "/other%20"), ["/other%20"]),
+        (("DELETE", "other%20"), ["other%20"]),
+        (("DELETE", "/v1/web//other"), ["/other"]),
         (("MGET", "a", "/v1/web/b", "c d"), ["a", "b", "c d"]),
     ],
 )
@@ -281,6 +282,15 @@ def test_http_takes_the_path_or_the_key(
     words: tuple[str, ...], keys: list[str], file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert [key["key"] for key in ask(file, capsys, "web", *words)["keys"]] == keys
+
+
+@pytest.mark.parametrize("words", [("GET", "/user:ann"), ("DELETE", "/"), ("MGET", "a", "/v2/web/b")])
+def test_http_has_keys_at_one_path_alone(
+    words: tuple[str, ...], file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = ask(file, capsys, "web", *words)
+    assert (answer["served"], answer["error"], answer["keys"]) == (False, "404 no_such_path", [])
+    assert answer["way"] == "nothing is asked: keys are at /v1/web/KEY"
 
 
 def test_a_table_has_a_key_at_the_server_that_the_hash_chooses(file: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -417,4 +427,28 @@ def test_a_file_below_servers_does_not_say_that_none_is_asked() -> None:
     levels = (file, server + file)
     alone, below = (explain(load_text(head + one, "x.toml"), "routed", [b"GET", b"k"]) for one in levels)
     assert "no server is asked: the request becomes operations on the sqlite file" in alone.outcome.way
-    assert below.outcome.way.endswith("a write is done below: the request becomes operations on the sqlite file")
+    assert below.outcome.way.endswith("at the last level the request becomes operations on the sqlite file")
+
+
+def test_over_levels_a_read_and_a_write_go_their_own_ways() -> None:
+    server = '  [[instance.level]]\n  storage = "redis"\n  servers = ["10.0.0.{0}:6379"]\n'
+    config = load_text(ROUTED.partition("  [[")[0] + server.format(1) + server.format(2), "x.toml")
+    read, write = (explain(config, "routed", words).outcome.way for words in ([b"GET", b"k"], [b"SET", b"k", b"1"]))
+    assert read.startswith("the 2 levels are asked from the first on")
+    assert "what it lacks is asked below" in read and "a write" not in read
+    assert write.startswith("it is done below, where the request becomes commands of redis")
+    assert "level 1 (redis): a write takes its copy away" in write and "asked" not in write
+
+
+def test_a_server_of_a_pool_is_named_by_its_number_there() -> None:
+    route = 'route = { prefix = { "session:" = "near", "" = "main" } }'
+    text = ROUTED.replace('route = { class = { read = "near", write = "main" } }', route)
+    config = load_text(text.replace('"10.0.0.1:6379 a"', '"10.0.0.1:6379 a", "10.0.0.3:6379 c"'), "x.toml")
+    said = {}
+    for key in (b"session:1", *[b"%d" % (number * 7919) for number in range(1, 9)]):
+        found = explain(config, "routed", [b"GET", key])
+        (place,) = found.keys[0].places
+        assert place.server is not None
+        said[place.server.label] = place.pool
+        assert f"ketama gives {place.pool}, shard {place.shard}, " in as_text(found)
+    assert said == {"b": "number 0 of pool near", "a": "number 0 of pool main", "c": "number 1 of pool main"}

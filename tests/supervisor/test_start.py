@@ -65,7 +65,7 @@ def test_a_missing_file_ends_with_78(tmp_path: Path) -> None:
     missing = tmp_path / "missing.toml"
     done = subprocess.run([*COMMAND, "serve", "-c", str(missing)], cwd=ROOT, capture_output=True, text=True, timeout=15)
     assert done.returncode == 78
-    assert f"{missing}:1: error: HP101" in done.stderr
+    assert f"{missing}: error: HP101" in done.stderr
 
 
 def test_a_port_in_use_ends_with_71_and_names_port_and_key(start_standin: StartStandIn, tmp_path: Path) -> None:

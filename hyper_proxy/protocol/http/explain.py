@@ -22,12 +22,17 @@ def explain(instance: Instance, words: list[bytes]) -> Explanation:
         raise BadQuestion(f"{method} takes {'some keys' if method == MGET else 'one key'}")
     klass = READ if method == MGET else KEY_METHODS[method].klass
     ground = Ground(instance, klass == READ)
+    facts = Facts(method, CLASSES[klass], "key")
+    if any(word.startswith(b"/") and not word.startswith(ROOT) for word in words[1:]):
+        way = f"nothing is asked: keys are at /v1/{instance.name}/KEY"
+        return Explanation(instance, tuple(words), facts, (), Outcome(way, error="404 no_such_path"))
     keys = tuple(Key(key, ground.places(key, sent=key)) for key in (_key(instance, word) for word in words[1:]))
-    return Explanation(instance, tuple(words), Facts(method, CLASSES[klass], "key"), keys, Outcome(ground.own_way))
+    return Explanation(instance, tuple(words), facts, keys, Outcome(ground.own_way))
 
 
 def _key(instance: Instance, word: bytes) -> bytes:
-    """The key that a path /v1/INSTANCE/KEY names, percent-encoded and with or without a query; else the word itself."""
+    """The key that a path /v1/INSTANCE/KEY names, percent-encoded and with or without a query; any other
+    word itself."""
     if not word.startswith(ROOT):
         return word
     path = unquote_to_bytes(word.partition(b"?")[0])
