@@ -26,11 +26,9 @@ from hyper_proxy.hashing.names import Server, full_name, ring_name
 from hyper_proxy.hashing.plugged import Choose, HashFunction, distribution_row, hash_row
 from hyper_proxy.hashing.tables import DISTRIBUTIONS, HASHES
 from hyper_proxy.plugins import REGISTRY
-from hyper_proxy.protocol.plugged.explain import explain
-from hyper_proxy.protocol.plugged.protocol import Protocol, Request
-from hyper_proxy.protocol.plugged.session import PluggedSession
-from hyper_proxy.protocol.table import PROTOCOLS
-from hyper_proxy.protocol.table import Protocol as ProtocolRow
+from hyper_proxy.protocol.functions.explain import explain
+from hyper_proxy.protocol.functions.protocol import Client, Partly, Protocol, Request
+from hyper_proxy.protocol.table import PROTOCOLS, made_of
 from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ, WRITE
 from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Mode, Outcome, Put, Remove
 from hyper_proxy.storage.plugged import Plugged, ReadOnly
@@ -38,8 +36,8 @@ from hyper_proxy.storage.table import KEY_SPACES, Make
 
 __all__ = [
     "ADMIN", "IDEMPOTENT", "READ", "WRITE",
-    "BackendError", "Change", "ClientError", "Edit", "Expire", "HyperProxyError", "Item", "KeyValue", "Level", "Mode",
-    "Outcome", "Protocol", "Put", "ReadOnly", "Remove", "Request", "Server",
+    "BackendError", "Change", "Client", "ClientError", "Edit", "Expire", "HyperProxyError", "Item", "KeyValue", "Level",
+    "Mode", "Outcome", "Partly", "Protocol", "Put", "ReadOnly", "Remove", "Request", "Server",
     "distribution", "full_name", "hash_function", "protocol", "ring_name", "storage",
 ]  # fmt: skip
 
@@ -59,10 +57,9 @@ def protocol(name: str) -> Callable[[P], P]:
         _complete(what, made, Protocol)
         owner = REGISTRY.owner
         one: Protocol = guarded(owner, what, made)
-        full = guarded(owner, f"{what}: refuse", one.refuse, ClientError("too many connections"))
-        if not isinstance(full, bytes):
-            raise _fault(what, f"refuse must return bytes, not {full!r}")
-        row = ProtocolRow(partial(PluggedSession, one, owner), full, partial(explain, one, owner), {})
+        row = guarded(owner, f"{what}: refuse", made_of, one, owner, partial(explain, one, owner))
+        if not isinstance(row.full, bytes):
+            raise _fault(what, f"refuse must return bytes, not {row.full!r}")
         REGISTRY.add("protocol", PROTOCOLS, name, row)
         REGISTRY.append(kinds.PROTOCOLS, name)
         REGISTRY.add("protocol", kinds.STORAGES, name, kinds.STORAGES["http"])  # every storage of keys and values

@@ -12,15 +12,24 @@ from dataclasses import dataclass
 
 
 class HyperProxyError(Exception):
-    """Root of the tree."""
+    """Root of the tree. word: a closer one than the kind, where there is one, for slow and access log."""
 
     kind = "internal"
+    word = ""
 
 
 class ClientError(HyperProxyError):
     """A request that cannot be understood or served; the text goes to the client in its own protocol."""
 
     kind = "client"
+
+
+class LimitExceeded(ClientError):
+    """More than a limit of the instance allows; `limit` is its key in [instance.limits]."""
+
+    def __init__(self, limit: str, text: str) -> None:
+        super().__init__(text)
+        self.limit = self.word = limit
 
 
 class PolicyDenied(HyperProxyError):

@@ -159,14 +159,24 @@ def count_keys(session: Any, index: int, reply: object) -> None:
 
 def _draft(session: Any, count: int, slots: list[Any] | None, out: bytes, ended: float = 0.0) -> Draft:
     ended = ended or now()
-    failures = [slot for slot in slots or () if isinstance(slot, BackendError)]
+    failures = session.failures(slots)
     phases, node = _phases(session, ended)
     failure = next((one for one in failures if _label(one) == node), failures[0] if failures else None)
-    error = failure.kind if failure is not None else SERVER_SAID if out.startswith(FAILED) else ""
+    error = failure.kind if failure is not None else session.complaint(out)
     return Draft(
         session.began, ended, phases, node if failure is None else _label(failure), error,
         session.seen, session.seen_from, session.seen_to, count, len(out),
     )  # fmt: skip
+
+
+def failures(slots: Iterable[Any]) -> list[BackendError]:
+    """The failures of servers among replies of theirs."""
+    return [slot for slot in slots if isinstance(slot, BackendError)]
+
+
+def complaint(out: bytes) -> str:
+    """What a record calls it when replies of servers begin with an error that is none of the above."""
+    return SERVER_SAID if out.startswith(FAILED) else ""
 
 
 def _label(failure: BackendError) -> str:

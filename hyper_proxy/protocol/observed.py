@@ -242,6 +242,14 @@ class Observed(Taker):
         """The bytes of each key's value in the reply to a request of reads; None when it does not tell."""
         return None
 
+    def failures(self, slots: list | None) -> list:
+        """Of the servers that the batch asked: BackendErrors, in order. slots: its replies if one has failed."""
+        return look.failures(slots or ())
+
+    def complaint(self, out: bytes) -> str:
+        """The kind of the error that the answers `out` begin with, or what the protocol says of it; "" for none."""
+        return look.complaint(out)
+
     # --- for the protocols
 
     @cython.cfunc

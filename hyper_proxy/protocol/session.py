@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import cython
 
 from hyper_proxy.common import faults
-from hyper_proxy.common.errors import ClientError, HyperProxyError
+from hyper_proxy.common.errors import HyperProxyError, LimitExceeded
 from hyper_proxy.common.turn import let_others_run
 
 if not cython.compiled:
@@ -269,8 +269,11 @@ class Session(Observed):
     def refuse_request(self) -> None:
         """A request has grown beyond every limit: its rest can't be skipped, so the client is told and closed."""
         self.closing = True
-        limit = ClientError(f"the request is longer than limits.max_request_bytes ({self.max_request})")
-        self.client.write(self.error_reply(limit))
+        self.client.write(self.error_reply(self.beyond("max_request_bytes", "the request is longer than")))
+
+    def beyond(self, limit: str, what: str) -> LimitExceeded:
+        """The error of a client whose request, `what` says how, is beyond this limit of the instance."""
+        return LimitExceeded(limit, f"{what} limits.{limit} ({getattr(self.snapshot.instance.limits, limit)})")
 
     def error_reply(self, error: HyperProxyError) -> bytes:
         """An error of the proxy, in the words of the protocol."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from hyper_proxy.common.errors import LimitExceeded
+from hyper_proxy.protocol.functions.session import FunctionSession
 from hyper_proxy.protocol.http.explain import explain as explain_http
-from hyper_proxy.protocol.http.responses import FULL
+from hyper_proxy.protocol.http.front import Http
 from hyper_proxy.protocol.http.routes import KEY_METHODS
-from hyper_proxy.protocol.http.session import HttpSession
 from hyper_proxy.protocol.memcache.commands import COMMANDS as MEMCACHE_COMMANDS
 from hyper_proxy.protocol.memcache.explain import explain as explain_memcache
 from hyper_proxy.protocol.memcache.session import MemcacheSession
@@ -19,8 +21,12 @@ from hyper_proxy.protocol.redis.explain import explain as explain_redis
 from hyper_proxy.protocol.redis.session import RedisSession
 
 if TYPE_CHECKING:
+    from hyper_proxy.common.plugin_error import Owner
     from hyper_proxy.config.model import Instance
     from hyper_proxy.protocol.explanation import Explanation
+    from hyper_proxy.protocol.functions.protocol import Protocol as SixFunctions
+
+    Explain = Callable[[Instance, list[bytes]], Explanation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +41,19 @@ class Protocol:
 
     session: Callable[..., Any]
     full: bytes
-    explain: Callable[[Instance, list[bytes]], Explanation]
+    explain: Explain
     commands: Mapping[str, bool]
+
+
+def made_of(
+    functions: SixFunctions, owner: Owner | None, explain: Explain, commands: Mapping[str, bool] | None = None
+) -> Protocol:
+    """The row of a protocol of six functions; owner: the plug-in whose they are, None if they are built in.
+
+    Raises what its `refuse` raises.
+    """
+    full = functions.refuse(LimitExceeded("max_clients", "too many connections"))
+    return Protocol(partial(FunctionSession, functions, owner), full, explain, commands or {})
 
 
 PROTOCOLS: dict[str, Protocol] = {
@@ -46,7 +63,7 @@ PROTOCOLS: dict[str, Protocol] = {
         explain_redis,
         {name.decode().upper(): bool(row.dangerous) for name, row in REDIS_COMMANDS.items()},
     ),
-    "http": Protocol(HttpSession, FULL, explain_http, dict.fromkeys(KEY_METHODS, False)),
+    "http": made_of(Http(), None, explain_http, dict.fromkeys(KEY_METHODS, False)),
     "memcache": Protocol(
         MemcacheSession,
         b"SERVER_ERROR too many open connections\r\n",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
-from hyper_proxy.common.errors import BackendError, ClientError
+from hyper_proxy.common.errors import BackendError, ClientError, LimitExceeded
 from hyper_proxy.storage.numbers import parse_uint64_prefix, step_uint64
 
 T = TypeVar("T")
@@ -71,6 +71,8 @@ class Outcome(Enum):
 class NotANumber(ClientError):
     """Arithmetic on a value that is not a number of the kind asked for; each front words it in its own way."""
 
+    word = "not_a_number"
+
     def __init__(self) -> None:
         super().__init__("the value is not a number")
 
@@ -78,15 +80,17 @@ class NotANumber(ClientError):
 class NumberOverflow(ClientError):
     """Arithmetic whose result does not fit into the numbers of the front."""
 
+    word = "not_a_number"
+
     def __init__(self) -> None:
         super().__init__("the result is out of range")
 
 
-class TooLong(ClientError):
+class TooLong(LimitExceeded):
     """A value would become longer than the instance takes; each front words it in its own way."""
 
     def __init__(self, longest: int) -> None:
-        super().__init__(f"the value would be longer than limits.max_value_bytes ({longest})")
+        super().__init__("max_value_bytes", f"the value would be longer than limits.max_value_bytes ({longest})")
 
 
 class Partial(BackendError):

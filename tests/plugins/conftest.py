@@ -18,7 +18,7 @@ Start = Callable[..., Fleet]
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The folder of a configuration, with the examples in it."""
-    for name in ("toy.py", "folder.py"):
+    for name in ("toy.py", "folder.py", "locker.py"):
         shutil.copy(EXAMPLES / name, tmp_path / name)
     return tmp_path
 

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from hyper_proxy.common.errors import BackendError, ClientError, HyperProxyError
-from hyper_proxy.storage.keyvalue import NotANumber, NumberOverflow, TooLong
+from hyper_proxy.common.errors import BackendError, ClientError, HyperProxyError, LimitExceeded
+from hyper_proxy.storage.keyvalue import NotANumber, NumberOverflow
 
 # What a storage's failure is to an HTTP client; any other kind is a bad gateway.
 BACKEND_STATUS = {"timeout": 504, "queue": 503, "busy": 503, "backoff": 503, "closed": 503, "loading": 503}
 
 
-class Refusal(ClientError):
-    """`headers` go into the response; `fatal`: where the next request begins is not known, so the connection ends."""
+# What a request beyond a limit of the instance is told.
+LIMITS = {
+    "max_clients": (503, "too_many_clients"),
+    "max_key_bytes": (400, "key_too_long"),
+    "max_value_bytes": (413, "value_too_large"),
+    "max_arguments": (400, "too_many_keys"),
+    "max_request_bytes": (413, "request_too_large"),
+}
 
-    def __init__(
-        self, status: int, code: str, message: str, *, fatal: bool = False, headers: tuple[tuple[str, str], ...] = ()
-    ) -> None:
+
+class Refusal(ClientError):
+    """`headers` go into the response. `word`: the code, for programs."""
+
+    def __init__(self, status: int, code: str, message: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
         super().__init__(message)
-        self.fatal = fatal
         self.status = status
-        self.code = code
+        self.word = code
         self.headers = headers
 
 
@@ -26,10 +33,10 @@ def refusal_of(error: HyperProxyError) -> Refusal:
     """The same failure in HTTP's terms."""
     if isinstance(error, Refusal):
         return error
+    if isinstance(error, LimitExceeded):
+        return Refusal(*LIMITS[error.limit], str(error))
     if isinstance(error, BackendError):
         return Refusal(BACKEND_STATUS.get(error.kind, 502), f"storage_{error.kind}", str(error))
     if isinstance(error, NotANumber | NumberOverflow):
         return Refusal(409, "not_a_number", str(error))
-    if isinstance(error, TooLong):
-        return Refusal(413, "value_too_large", str(error))
     return Refusal(400, "bad_request", str(error))

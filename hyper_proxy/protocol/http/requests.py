@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote_to_bytes
 
@@ -13,6 +14,8 @@ from hyper_proxy.config.model import Limits
 from hyper_proxy.protocol.http.refusal import Refusal
 
 MAX_HEADERS = 100
+EMPTY_LINE = 3  # bytes of it, with the end of the line before
+MOST_PIECES = 256  # that are parsed before others have their turn
 GZIP = 16 + zlib.MAX_WBITS
 # The target may be a whole address, as proxies are asked; whose it is does not matter here (RFC 9112, 3.2.2).
 ORIGIN = re.compile(rb"https?://[^/?]+", re.IGNORECASE)
@@ -37,79 +40,101 @@ class Request:
 
 
 class Reader:
-    """The requests of one connection. Its methods on_... are llhttp's callbacks."""
+    """The requests of one connection, one by one. Its methods on_... are llhttp's callbacks.
 
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
+    request  the one at hand, as far as it is known; whole: it is all there, and nothing behind it has been parsed
+    left     bytes of its body that are still to come; 0 when it has none, or one of chunks
+
+    llhttp does not stop behind a request. So it never gets more than up to the next place where one could end: so many
+    bytes behind the head as that has said, else an empty line, which ends every head and every body of chunks.
+    """
+
+    def __init__(self) -> None:
+        self.limits: Limits
         self.parser = httptools.HttpRequestParser(self)
-        self.done: list[Request] = []
         self.request = Request()
+        self.whole = True
         self.url = b""
         self.head_size = 0  # URL, headers and trailers
         self.size = 0  # of the body
+        self.left = 0
         self.silent = 0  # bytes taken in a row in which the parser found nothing to tell: it may be keeping them
         self.in_body = False
         self.parts: list[bytes] = []
         self.fault: Refusal | None = None
         self.wants_continue = False
-        self.idle = True  # between two requests
 
-    def feed(self, data: bytes) -> list[Request]:
-        """The requests that these bytes complete. Raises Refusal; the requests before it are in `done`."""
-        self.done = []
-        self.silent += len(data)
-        rest = memoryview(data)
+    def feed(self, data: bytes, start: int, limits: Limits) -> int:
+        """Take these bytes, up to the end of the request at most; the index behind what is taken. Raises Refusal."""
+        self.limits = limits
+        size = len(data)
+        astride = start if self.whole else start + EMPTY_LINE - 1  # an empty line may have begun with bytes before
+        self.whole = False
+        self.silent += size - start
+        for _ in range(MOST_PIECES):
+            end = self._next_end(data, start, astride)
+            self._parse(data if end == size and not start else memoryview(data)[start:end])
+            if self.silent > limits.max_line_bytes + size:  # a header, or a line of chunks, without end
+                raise self._head_too_large()
+            start = end
+            if self.whole or start == size:
+                break
+        return start
+
+    def waits(self) -> bool:
+        """Does the client wait for leave to send the body? Only asked once of a request."""
+        waits, self.wants_continue = self.wants_continue, False
+        return waits
+
+    def _next_end(self, data: bytes, start: int, astride: int) -> int:
+        """Where the request may end next, or the bytes do."""
+        size = len(data)
+        if self.left:
+            return min(start + self.left, size)
+        if start < astride:
+            return start + 1
+        found = data.find(b"\n\r\n", max(start - EMPTY_LINE + 1, 0))
+        return size if found < 0 else found + EMPTY_LINE
+
+    def _parse(self, piece: bytes | memoryview) -> None:
+        """A request that asks for another protocol is answered in this one (RFC 9110, 7.8): clients that know HTTP/2
+        ask at every first request. For llhttp what comes behind is no HTTP any more, for us it is."""
         try:
-            while rest:
-                rest = rest[self._parse(rest) :]
+            self.parser.feed_data(piece)
+        except httptools.HttpParserUpgrade:
+            self._decline(self.request)
+            self.parser = httptools.HttpRequestParser(self)
         except httptools.HttpParserCallbackError as error:
             if self.fault is None:
                 raise
             raise self.fault from error
         except httptools.HttpParserError as error:
-            raise Refusal(400, "malformed", f"this is not HTTP: {error}", fatal=True) from None
-        if self.silent > self.limits.max_line_bytes + len(data):  # a header, or a line of chunks, without end
-            raise self._head_too_large()
-        return self.done
-
-    def _parse(self, data: memoryview) -> int:
-        """How many of these bytes were parsed: all, or as far as a request goes that asks for another protocol.
-
-        It is answered in this one (RFC 9110, 7.8): clients that know HTTP/2 ask at every first request. For llhttp what
-        comes behind is no HTTP any more, for us it is.
-        """
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            self._decline(self.done[-1])
-            self.parser = httptools.HttpRequestParser(self)
-            return int(upgrade.args[0])
-        return len(data)
+            raise Refusal(400, "malformed", f"this is not HTTP: {error}") from None
 
     def _decline(self, request: Request) -> None:
         """The parser has left out the body of a request that asks for another protocol, if it has one."""
         body = request.header("content-length") not in ("", "0") or request.header("transfer-encoding")
         if body or request.method == "CONNECT":
-            self.done.pop()
-            raise Refusal(501, "no_upgrade", "no other protocol is served here", fatal=True)
+            raise Refusal(501, "no_upgrade", "no other protocol is served here")
         request.keep_alive = "close" not in request.header("connection").lower()
 
     # --- callbacks
 
     def on_message_begin(self) -> None:
+        if self.whole:  # where the one before has ended is not seen in the way that `feed` looks for it
+            self._refuse(Refusal(400, "malformed", "a request ends in an odd way"))
         self.request = Request()
         self.url = b""
-        self.head_size = self.size = self.silent = 0
-        self.in_body = False
+        self.head_size = self.size = self.left = self.silent = 0
+        self.in_body = self.wants_continue = False
         self.parts = []
-        self.idle = False
 
     def on_url(self, url: bytes) -> None:
         self.url += url
-        self._grow_head(len(url), Refusal(414, "url_too_long", self._says("max_line_bytes"), fatal=True))
+        self._grow_head(len(url), self._url_too_long)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._grow_head(len(name) + len(value) + 4, self._head_too_large())
+        self._grow_head(len(name) + len(value) + 4, self._head_too_large)
         if self.in_body:  # a trailer: none means anything here, and it must not pass for a header (RFC 9110, 6.5.1)
             return
         headers = self.request.headers
@@ -126,10 +151,11 @@ class Reader:
         request.method = self.parser.get_method().decode()
         self.silent = 0
         self.in_body = True
-        length = request.header("content-length")
-        if length.isdigit():
+        length = request.header("content-length").strip()
+        if length:
             self._grow_body(int(length))
             self.size = 0
+            self.left = int(length)
         self._check_host()
         coding = request.header("transfer-encoding").lower()
         if coding not in ("", "chunked"):  # RFC 9112, 6.1; a packed body is named by Content-Encoding
@@ -146,6 +172,7 @@ class Reader:
 
     def on_body(self, body: bytes) -> None:
         self.parts.append(body)
+        self.left = max(0, self.left - len(body))
         self._grow_body(len(body))
 
     def on_message_complete(self) -> None:
@@ -153,46 +180,50 @@ class Reader:
         origin = ORIGIN.match(self.url)
         path, _, query = self.url[origin.end() if origin else 0 :].partition(b"?")
         request.path = unquote_to_bytes(path)
-        request.query = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
+        if query:
+            request.query = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
         request.keep_alive = self.parser.should_keep_alive()
         try:
-            request.body = self._decoded(b"".join(self.parts), request.header("content-encoding").lower())
+            if self.parts or "content-encoding" in request.headers:
+                request.body = self._decoded(b"".join(self.parts), request.header("content-encoding").lower())
         except Refusal as fault:
             self._refuse(fault)
-        self.wants_continue = False
-        self.idle = True
-        self.done.append(request)
+        self.parts = []
+        self.whole = True
 
     def _decoded(self, body: bytes, encoding: str) -> bytes:
         if encoding in ("", "identity"):
             return body
         if encoding not in ENCODINGS:
-            raise Refusal(415, "unknown_encoding", f"'{encoding}' is not known; gzip and deflate are", fatal=True)
+            raise Refusal(415, "unknown_encoding", f"'{encoding}' is not known; gzip and deflate are")
         unpack = zlib.decompressobj(ENCODINGS[encoding])
         try:
             plain = unpack.decompress(body, self.limits.max_value_bytes + 1)
         except zlib.error as error:
-            raise Refusal(400, "bad_encoding", f"the body is no {encoding}: {error}", fatal=True) from None
+            raise Refusal(400, "bad_encoding", f"the body is no {encoding}: {error}") from None
         if len(plain) > self.limits.max_value_bytes:
             raise self._too_large()
         if not unpack.eof or unpack.unused_data:  # several packed pieces in a row would be cut to the first
-            raise Refusal(400, "bad_encoding", f"the body is not one whole {encoding}", fatal=True)
+            raise Refusal(400, "bad_encoding", f"the body is not one whole {encoding}")
         return plain
 
     def _too_large(self) -> Refusal:
         return Refusal(413, "body_too_large", self._says("max_value_bytes"))
 
+    def _url_too_long(self) -> Refusal:
+        return Refusal(414, "url_too_long", self._says("max_line_bytes"))
+
     def _head_too_large(self) -> Refusal:
-        return Refusal(431, "head_too_large", self._says("max_line_bytes"), fatal=True)
+        return Refusal(431, "head_too_large", self._says("max_line_bytes"))
 
     def _says(self, limit: str) -> str:
         return f"more than limits.{limit} ({getattr(self.limits, limit)})"
 
-    def _grow_head(self, size: int, fault: Refusal) -> None:
+    def _grow_head(self, size: int, fault: Callable[[], Refusal]) -> None:
         self.silent = 0
         self.head_size += size
         if self.head_size > self.limits.max_line_bytes:
-            self._refuse(fault)
+            self._refuse(fault())
 
     def _grow_body(self, size: int) -> None:
         self.silent = 0
@@ -201,6 +232,5 @@ class Reader:
             self._refuse(self._too_large())
 
     def _refuse(self, fault: Refusal) -> None:
-        fault.fatal = True
         self.fault = fault
         raise fault

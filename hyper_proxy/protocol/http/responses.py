@@ -7,6 +7,7 @@ import zlib
 from dataclasses import dataclass
 from email.utils import formatdate
 from http import HTTPStatus
+from time import time
 from typing import Any
 
 from hyper_proxy.protocol.http.refusal import Refusal
@@ -30,6 +31,24 @@ class Response:
     headers: tuple[tuple[str, str], ...] = ()
 
 
+class Clock:
+    """The time as responses tell it, written anew once a second."""
+
+    def __init__(self) -> None:
+        self.second = 0
+        self.text = ""
+
+    def date(self) -> str:
+        """Of now (RFC 9110, 5.6.7)."""
+        second = int(time())
+        if second != self.second:
+            self.second, self.text = second, formatdate(second, usegmt=True)
+        return self.text
+
+
+CLOCK = Clock()
+
+
 def as_json(status: int, content: Any, headers: tuple[tuple[str, str], ...] = ()) -> Response:
     """A response of plain data."""
     return Response(status, json.dumps(content, ensure_ascii=False).encode() + b"\n", JSON, headers)
@@ -37,13 +56,13 @@ def as_json(status: int, content: Any, headers: tuple[tuple[str, str], ...] = ()
 
 def of_refusal(refusal: Refusal) -> Response:
     """An error, always in the same form."""
-    content = {"error": {"code": refusal.code, "message": str(refusal)}}
+    content = {"error": {"code": refusal.word, "message": str(refusal)}}
     return as_json(refusal.status, content, refusal.headers)
 
 
 def encode(response: Response, request: Request, *, close: bool) -> bytes:
     """The bytes to send. close: the connection ends behind it."""
-    headers = [("Date", formatdate(usegmt=True)), *response.headers]
+    headers = [("Date", CLOCK.date()), *response.headers]
     body = response.body
     if response.status not in NO_BODY:
         headers.append(("Content-Type", response.content_type))
@@ -80,7 +99,3 @@ def pack(body: bytes, packing: str) -> bytes:
     """The body as gzip or deflate (zlib's form, which RFC 9110 means by it)."""
     packer = zlib.compressobj(LEVEL, zlib.DEFLATED, GZIP if packing == "gzip" else zlib.MAX_WBITS)
     return packer.compress(body) + packer.flush()
-
-
-# For clients that come when the instance is full.
-FULL = encode(of_refusal(Refusal(503, "too_many_clients", "too many connections")), Request(), close=True)

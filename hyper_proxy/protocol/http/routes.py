@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from hyper_proxy.config.model import Instance
+from hyper_proxy.protocol.functions.protocol import Request as Errand
 from hyper_proxy.protocol.http import values
 from hyper_proxy.protocol.http.openapi import document
 from hyper_proxy.protocol.http.refusal import Refusal
 from hyper_proxy.protocol.http.requests import Request
 from hyper_proxy.protocol.http.responses import Response, as_json
 from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ, WRITE
-
-if TYPE_CHECKING:
-    from hyper_proxy.front import Snapshot
+from hyper_proxy.storage.keyvalue import KeyValue
 
 ROOT = b"/v1/"
+MGET = "MGET"  # what POST /v1/INSTANCE/_mget is called where only a word is seen
 
-OnKey = Callable[..., Response]
+OnKey = Callable[[KeyValue, bytes, Request], Response]
+Ask = Callable[[KeyValue], Response]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,38 +39,46 @@ KEY_METHODS: dict[str, Row] = {
 }
 
 
-def klass_of(request: Request) -> int:
-    """The class of a request in the statistics."""
+def errand_of(instance: Instance, request: Request) -> Errand:
+    """What is to be asked of the storage: `content` does it, or is the Refusal that says why nothing is asked."""
+    try:
+        return _errand(instance, request)
+    except Refusal as refusal:
+        return Errand(request.method, klass=_klass_of(request), content=refusal, close=not request.keep_alive)
+
+
+def _errand(instance: Instance, request: Request) -> Errand:
+    path, close = request.path, not request.keep_alive
+    if path == b"/v1/openapi.json":
+        allow(request, "GET", "HEAD")
+        return Errand(request.method, content=lambda kv: as_json(200, document(instance.name)), close=close)
+    if not path.startswith(ROOT):
+        raise Refusal(404, "no_such_path", f"keys are at /v1/{instance.name}/KEY; the description is /v1/openapi.json")
+    name, _, key = path[len(ROOT) :].partition(b"/")
+    if name != instance.name.encode():
+        raise Refusal(404, "no_such_instance", f"this address serves the instance '{instance.name}'")
+    if key == b"_mget":
+        allow(request, "POST")
+        names, keys = values.keys_of(request)
+        return Errand(MGET, keys, content=lambda kv: values.mget(kv, names, keys), close=close)
+    if not key:
+        raise Refusal(404, "no_key", f"which key? /v1/{instance.name}/KEY")
+    allow(request, *KEY_METHODS)
+    row = KEY_METHODS[request.method]
+    given = (request.body,) if request.method == "PUT" else ()
+    return Errand(request.method, (key,), row.klass, given, lambda kv: row.run(kv, key, request), close)
+
+
+def _klass_of(request: Request) -> int:
+    """The class of a refused request in the statistics."""
     if request.path.endswith(b"/_mget"):
         return READ
     row = KEY_METHODS.get(request.method)
     return row.klass if row and request.path.startswith(ROOT) else ADMIN
 
 
-def answer(snapshot: Snapshot, request: Request) -> Response:
-    """Raises Refusal, or whatever the storage raises."""
-    instance = snapshot.instance
-    if request.path == b"/v1/openapi.json":
-        allow(request, "GET", "HEAD")
-        return as_json(200, document(instance.name))
-    if not request.path.startswith(ROOT):
-        raise Refusal(404, "no_such_path", f"keys are at /v1/{instance.name}/KEY; the description is /v1/openapi.json")
-    name, _, key = request.path[len(ROOT) :].partition(b"/")
-    if name != instance.name.encode():
-        raise Refusal(404, "no_such_instance", f"this address serves the instance '{instance.name}'")
-    if key == b"_mget":
-        allow(request, "POST")
-        return values.mget(snapshot.storage, request, instance.limits.max_arguments)
-    if not key:
-        raise Refusal(404, "no_key", f"which key? /v1/{instance.name}/KEY")
-    if len(key) > instance.limits.max_key_bytes:
-        raise Refusal(400, "key_too_long", f"longer than limits.max_key_bytes ({instance.limits.max_key_bytes})")
-    allow(request, *KEY_METHODS)
-    return KEY_METHODS[request.method].run(snapshot.storage, key, request)
-
-
 def allow(request: Request, *methods: str) -> None:
     """Raises Refusal when the method is another one."""
     if request.method not in methods:
         said = ", ".join(methods)
-        raise Refusal(405, "no_such_method", f"{said} are possible here", headers=(("Allow", said),))
+        raise Refusal(405, "no_such_method", f"{said} are possible here", (("Allow", said),))

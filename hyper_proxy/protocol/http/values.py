@@ -116,15 +116,18 @@ OPERATIONS = {"incr": incr, "append": append, "expire": expire}
 # ---- several keys
 
 
-def mget(kv: KeyValue, request: Request, most: int) -> Response:
-    """{"keys": [...]} to {"values": {key: {"value": ...} or null}}."""
-    keys = content_of(request).get("keys")
-    if not isinstance(keys, list) or not all(isinstance(key, str) and key for key in keys):
+def keys_of(request: Request) -> tuple[list[str], tuple[bytes, ...]]:
+    """{"keys": [...]}: as they are written, and as bytes."""
+    names = content_of(request).get("keys")
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
         raise Refusal(400, "bad_keys", "keys is a list of strings")
-    if len(keys) > most:
-        raise Refusal(400, "too_many_keys", f"more than limits.max_arguments ({most})")
-    items = kv.read_many([bytes_of(key, "bad_keys") for key in keys])
-    values = {key: value_of(item) if item else None for key, item in zip(keys, items, strict=True)}
+    return names, tuple(bytes_of(name, "bad_keys") for name in names)
+
+
+def mget(kv: KeyValue, names: list[str], keys: Sequence[bytes]) -> Response:
+    """{"values": {key: {"value": ...} or null}}."""
+    items = kv.read_many(keys)
+    values = {name: value_of(item) if item else None for name, item in zip(names, items, strict=True)}
     return as_json(200, {"values": values})
 
 

@@ -22,7 +22,7 @@ from tests.kit.ports import free_port
 from tests.protocol.raw import Raw
 
 CONFIG = """[proxy]
-workers = 2
+workers = {workers}
 drain_timeout_s = 1
 [[instance]]
 name = "web"
@@ -32,6 +32,7 @@ listen = ["127.0.0.1:{http}"]
   max_value_bytes = 100000
   max_line_bytes = 4000
   max_key_bytes = 100
+  {limits}
   [[instance.level]]
   storage = "sqlite"
   servers = ["keys.db"]
@@ -71,9 +72,11 @@ class Answer:
 class Web:
     """A fleet and one connection to its HTTP instance that stays open; a redis client of the same keys."""
 
-    def __init__(self, stack: ExitStack, folder: Path) -> None:
+    def __init__(self, stack: ExitStack, folder: Path, more: str = "", limits: str = "", workers: int = 2) -> None:
+        """more: further lines of the configuration; limits: of its limits."""
         self.port, redis_port = free_port(), free_port()
-        self.fleet = stack.enter_context(Fleet(CONFIG.format(http=self.port, redis=redis_port), folder))
+        text = CONFIG.format(http=self.port, redis=redis_port, limits=limits, workers=workers) + more
+        self.fleet = stack.enter_context(Fleet(text, folder))
         self.redis = stack.enter_context(redis.Redis(port=redis_port))
         self.connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
         stack.callback(self.connection.close)

@@ -1,5 +1,5 @@
-"""What a protocol of a plug-in is: six functions. Everything else (connections, pipelines, limits, statistics, slow
-log, reload, drain) is the session's (session.py).
+"""What a protocol of six functions is. Everything else (connections, pipelines, limits, statistics, slow log, reload,
+drain) is the session's (session.py).
 
     bytes ──unserialize──► Request ──split──► parts ──map──► results ──reduce──► reply ──serialize──► bytes
     an error ──refuse──► bytes
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hyper_proxy.common.errors import HyperProxyError
+from hyper_proxy.config.model import Instance
 from hyper_proxy.stats.classes import CLASSES, READ
 from hyper_proxy.storage.keyvalue import KeyValue
 
@@ -37,26 +38,59 @@ class Request:
     close: bool = False
 
     def __post_init__(self) -> None:
-        if not all(isinstance(one, bytes) for one in (*self.keys, *self.values)):
-            raise TypeError("keys and values of a Request are bytes")
-        if self.klass not in range(len(CLASSES)):
+        for one in self.keys:
+            if not isinstance(one, bytes):
+                raise TypeError("keys of a Request are bytes")
+        for one in self.values:
+            if not isinstance(one, bytes):
+                raise TypeError("values of a Request are bytes")
+        if self.klass not in _KLASSES:
             raise TypeError(f"klass of a Request is READ, IDEMPOTENT, WRITE or ADMIN, not {self.klass!r}")
 
 
+_KLASSES = range(len(CLASSES))
+
+
+@dataclass(frozen=True, slots=True)
+class Partly:
+    """What `unserialize` says of a request that is not all there, if None does not say it all.
+
+    end    the bytes before it are taken and never come again: only for an object that has them in mind, which is the
+           client's own (`opened`). With some taken, the rest is asked for at once; with none, when more has come
+    reply  what the client reads now, behind the answers to what it asked before
+    lacks  how many bytes must still come, where that can be told: for who has to choose when memory is short
+    """
+
+    end: int
+    reply: bytes = b""
+    lacks: int = 0
+
+
+@dataclass(slots=True)
+class Client:
+    """Who is connected: the address, and the instance as the next request sees it: a reload exchanges it."""
+
+    address: str
+    instance: Instance
+
+
 class Protocol(ABC):
-    """One object serves all clients of all instances with this protocol: it must not keep anything about them.
+    """One object serves all clients of all instances with this protocol, and must not keep anything about them; unless
+    its `opened` makes one for each of them.
 
     The functions must return quickly, since the other clients of the worker wait meanwhile; `map` alone may wait, for
     the storage. What they raise: ClientError is the client's fault, and its text the answer. Any other error is a fault
     of the plug-in: the client is answered by `refuse`, it is counted as `plugin` and logged with file and line. Raised
-    by `unserialize`, either also ends the connection, for nobody knows where the next request begins.
+    by `opened` or `unserialize`, either also ends the connection, for nobody knows where the next request begins.
     """
 
     @abstractmethod
-    def unserialize(self, buffer: bytes, start: int) -> tuple[Request, int] | int | None:
+    def unserialize(self, buffer: bytes, start: int) -> tuple[Request, int] | Partly | int | None:
         """The request that begins at buffer[start], and the index behind it.
 
-        None when the buffer does not have all of it yet, or how many bytes it has in all, where that can be told.
+        None when the buffer does not have all of it yet, or how many bytes it has in all, where that can be told: then
+        it is asked again, with the same bytes and more. Or Partly. No request is asked for before the one ahead of it
+        has been answered.
         """
 
     @abstractmethod
@@ -78,6 +112,17 @@ class Protocol(ABC):
     @abstractmethod
     def refuse(self, error: HyperProxyError) -> bytes:
         """An error as the client reads it: str(error) is for people, error.kind for programs."""
+
+    def opened(self, client: Client) -> Protocol:
+        """A client is connected: the object that serves it, until it is gone. By default the one that serves all."""
+        return self
+
+    def sizes(self, request: Request, reply: bytes) -> Sequence[int] | None:
+        """The bytes of the value of each key of a request that reads, as its reply tells them; None if it does not.
+
+        Asked for one request in a hundred.
+        """
+        return None
 
     def encode(self, words: Sequence[bytes]) -> bytes:
         """A request of words, as `hyper-proxy explain` is given them; by default one line."""

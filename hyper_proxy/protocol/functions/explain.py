@@ -6,15 +6,16 @@ from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.common.plugin_error import Owner, PluginError, guarded
 from hyper_proxy.config.model import Instance
 from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Facts, Ground, Key, Outcome
-from hyper_proxy.protocol.plugged.protocol import Protocol, Request
+from hyper_proxy.protocol.functions.protocol import Client, Protocol, Request
 from hyper_proxy.stats.classes import CLASSES, READ
 
 
 def explain(protocol: Protocol, owner: Owner, instance: Instance, words: list[bytes]) -> Explanation:
     """Raises BadQuestion for what the plug-in does not take for one whole request."""
     try:
-        request = _read(protocol, owner, words)
-        parts = guarded(owner, "split", protocol.split, request)
+        one = guarded(owner, "opened", protocol.opened, Client("explain", instance))
+        request = _read(one, owner, words)
+        parts = guarded(owner, "split", one.split, request)
     except PluginError as error:
         raise BadQuestion(f"{error}: {error.reason} ({error.at})") from error
     except HyperProxyError as error:

@@ -1,0 +1,246 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""One client of a protocol of six functions: the walk over its requests, each answered by these functions.
+
+A key-value storage is asked, so requests are answered in the client's greenlet, one after the other, in order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cython
+
+from hyper_proxy.common import parallel, witness
+from hyper_proxy.common.clock import now as clock_now
+from hyper_proxy.common.errors import BackendError, HyperProxyError
+from hyper_proxy.common.plugin_error import Owner, PluginError, guarded, place_of_function
+from hyper_proxy.protocol.functions.protocol import Client, Partly, Protocol, Request
+from hyper_proxy.protocol.functions.stopwatch import STOPWATCH
+from hyper_proxy.protocol.look import Asked
+from hyper_proxy.stats.classes import ADMIN
+from hyper_proxy.stats.plugin_faults import report
+
+if not cython.compiled:
+    from hyper_proxy.protocol.session import LARGE_BYTES, Session
+
+
+@cython.cclass
+class FunctionSession(Session):
+    """protocol: the object that serves this client. owner: the plug-in whose it is; None when it is built in, and then
+    what its functions raise unexpectedly ends the client, as a fault of any other part of the proxy does.
+
+    requests, faults  of the present batch
+    taken             bytes of an unfinished request that its `unserialize` keeps, of which `lacks` are still to come
+    """
+
+    def __init__(self, protocol: Protocol, owner: Owner | None, front: Any, client: Any) -> None:
+        self.protocol = protocol
+        self.owner = owner
+        self.requests: list[Request] = []
+        self.faults: list[HyperProxyError] = []
+        self.described: Request | None = None
+        self.taken = self.lacks = 0
+        self.caller = Client(client.address, front.snapshot.instance)
+        super().__init__(front, client)
+        if owner is not None:
+            STOPWATCH.start()
+        try:
+            opened = self.call("opened", self.caller)
+            if not isinstance(opened, Protocol):
+                raise self.misuse("opened", "a Protocol", opened)
+            self.protocol = opened
+        except HyperProxyError as fault:
+            self.closing = True
+            client.write(self.error_reply(fault))
+
+    def adopt(self) -> None:
+        self.storage = self.snapshot.storage
+        self.limits = self.snapshot.instance.limits
+        self.caller.instance = self.snapshot.instance
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def walk(self, buf: bytes, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        n: cython.Py_ssize_t = len(buf)
+        depth: cython.Py_ssize_t = self.depth
+        if self.batch.express:
+            return start  # the storage is waited for, which the greenlet does
+        self.seen_from -= self.taken
+        while start < n and depth > 0 and not self.closing:
+            try:
+                found: object = self.unserialize(buf, start)
+            except HyperProxyError as fault:
+                self.closing = True
+                self.say(self.error_reply(fault))
+                self.tally(ADMIN)
+                start = n
+                break
+            if isinstance(found, Partly):
+                start = self.keep(found, buf, start)
+                break
+            if not isinstance(found, tuple):
+                self.need = max(n - start + 1, found or 0)
+                break
+            request, start = found
+            depth -= 1
+            if self.taken:
+                self.taken = self.lacks = 0
+                self.note_rest()
+            self.requests.append(request)
+            self.say(self.reply(request))
+            self.tally(request.klass)
+            if request.close:
+                self.closing = True
+        return start
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def keep(self, partly: Any, buf: bytes, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """A request that is not all there; the index behind what is taken of it."""
+        end: cython.Py_ssize_t = partly.end
+        self.say(partly.reply)
+        if end == start:
+            self.need = len(buf) - start + 1
+        self.taken += end - start
+        self.lacks = partly.lacks
+        if self.taken > self.max_request:
+            self.closing = True
+            self.say(self.error_reply(self.beyond("max_request_bytes", "the request is longer than")))
+        self.note_rest()
+        return end
+
+    @cython.cfunc
+    def note_rest(self) -> None:
+        """What is taken of an unfinished request is kept for the client as well."""
+        size: cython.Py_ssize_t = self.taken + (0 if self.rest is None else len(self.rest))
+        if size >= LARGE_BYTES:
+            self.client.kept = size
+            self.client.lacking = self.lacks if self.taken else max(0, self.need - size)
+        elif self.client.kept:
+            self.client.kept = 0
+
+    @cython.ccall
+    def finish(self) -> None:
+        Session.finish(self)
+        self.requests.clear()
+        self.faults.clear()
+        self.described = None
+
+    def say(self, reply: bytes) -> None:
+        """The reply to the request at hand."""
+        if reply:
+            self.batch.add(reply)
+
+    def unserialize(self, buf: bytes, start: int) -> tuple[Request, int] | Partly | int | None:
+        """What the protocol makes of these bytes, which must be possible."""
+        found = self.call("unserialize", buf, start)
+        if found is None or (isinstance(found, int) and found > 0):
+            return found
+        if isinstance(found, Partly):
+            if isinstance(found.end, int) and start <= found.end <= len(buf) and isinstance(found.reply, bytes):
+                return found
+            raise self.misuse("unserialize", "Partly(end, bytes), its end among the bytes at hand", found)
+        try:
+            request, end = found
+        except (TypeError, ValueError):
+            request, end = None, None
+        if not isinstance(request, Request) or not isinstance(end, int) or not start < end <= len(buf):
+            wanted = "a Request and the index behind it, a size, a Partly, or None"
+            raise self.misuse("unserialize", wanted, found)
+        return request, end
+
+    def reply(self, request: Request) -> bytes:
+        """The answer to one request, or the error in its place."""
+        try:
+            self.check(request)
+            parts = self.call("split", request)
+            if not isinstance(parts, list | tuple):
+                raise self.misuse("split", "a list", parts)
+            since = clock_now()
+            witness.forget()
+            try:
+                results = parallel.each(self.ask, parts)
+            finally:
+                self.batch.note_wait(witness.told(), 0.0, 0.0, clock_now() - since)
+            reply = self.call("serialize", self.call("reduce", request, results))
+            if not isinstance(reply, bytes):
+                raise self.misuse("serialize", "bytes", reply)
+        except HyperProxyError as fault:
+            return self.error_reply(fault)
+        return reply
+
+    def ask(self, part: Any) -> Any:
+        """The result of one part."""
+        return self.call("map", self.storage, part)
+
+    def check(self, request: Request) -> None:
+        """Hold a request against the limits of the instance. Raises LimitExceeded."""
+        limits = self.limits
+        for key in request.keys:
+            if len(key) > limits.max_key_bytes:
+                raise self.beyond("max_key_bytes", "a key is longer than")
+        for value in request.values:
+            if len(value) > limits.max_value_bytes:
+                raise self.beyond("max_value_bytes", "a value is longer than")
+        if len(request.keys) + len(request.values) > limits.max_arguments:
+            raise self.beyond("max_arguments", "there are more keys and values than")
+
+    def call(self, name: str, *args: Any) -> Any:
+        """Call one of the protocol's functions. Raises PluginError for whatever else one of a plug-in raises."""
+        if self.owner is None:
+            return getattr(self.protocol, name)(*args)
+        STOPWATCH.begin(self.owner, name)
+        try:
+            return guarded(self.owner, name, getattr(self.protocol, name), *args)
+        finally:
+            STOPWATCH.end()
+
+    def misuse(self, name: str, wanted: str, value: object) -> Exception:
+        """The fault of a function that returns what it must not."""
+        reason = f"{wanted} is wanted, not {repr(value)[:80]}"
+        if self.owner is None:
+            return TypeError(f"{name}: {reason}")
+        return PluginError(self.owner, name, reason, place_of_function(getattr(self.protocol, name), self.owner))
+
+    def error_reply(self, error: HyperProxyError) -> bytes:
+        self.note_fault(error)
+        try:
+            reply = self.call("refuse", error)
+            if not isinstance(reply, bytes):
+                raise self.misuse("refuse", "bytes", reply)
+        except HyperProxyError as fault:
+            self.note_fault(fault)
+            self.closing = True  # it can't even be told that it gets no answer
+            return b""
+        return reply
+
+    def note_fault(self, error: HyperProxyError) -> None:
+        """Count it; log it, if it is a plug-in's."""
+        self.faults.append(error)
+        self.stats.error(error.kind)
+        report(error, self.snapshot.instance.name)
+
+    # --- for who looks closer
+
+    def failures(self, slots: list | None) -> list:
+        return [fault for fault in self.faults if isinstance(fault, BackendError)]
+
+    def complaint(self, out: bytes) -> str:
+        return (self.faults[0].word or self.faults[0].kind) if self.faults else ""
+
+    def describe(self, buf: bytes, start: int, end: int, index: int) -> Asked | None:
+        if index >= len(self.requests):
+            return None
+        request = self.described = self.requests[index]
+        sizes = [len(value) for value in request.values] if request.values else None
+        return Asked(request.command, list(request.keys), sizes=sizes)
+
+    def sizes(self, asked: Asked, reply: bytes) -> list[int] | None:
+        try:
+            sizes = self.call("sizes", self.described, reply)
+            if sizes is None or all(isinstance(size, int) and size >= 0 for size in sizes):
+                return None if sizes is None else list(sizes)
+            raise self.misuse("sizes", "numbers", sizes)
+        except HyperProxyError as fault:
+            self.note_fault(fault)
+            return None
