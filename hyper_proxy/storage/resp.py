@@ -38,6 +38,18 @@ def _number(p: cython.p_uchar, i: cython.Py_ssize_t, end: cython.Py_ssize_t) -> 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
+def _short(p: cython.p_uchar, i: cython.Py_ssize_t, n: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """The length of a string of 10 to 99 bytes, as most are, whose head is at i; -1 when it is anything else."""
+    if i + 5 > n or p[i] != 36 or p[i + 3] != 13 or p[i + 4] != 10:
+        return -1
+    if not 49 <= p[i + 1] <= 57 or not 48 <= p[i + 2] <= 57:
+        return -1
+    return 10 * p[i + 1] + p[i + 2] - 528
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
 def _line_end(p: cython.p_uchar, i: cython.Py_ssize_t, n: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """The index of the next LF; n or more when there is none. Lines are short: compiled, a call would cost more."""
     if cython.compiled:
@@ -70,6 +82,11 @@ class RespParser(ReplyParser):
         self.position = 0
         self.open = 0
         while left:
+            size = _short(p, i, n)
+            if size >= 0 and i + size + 7 <= n and p[i + size + 5] == 13 and p[i + size + 6] == 10:
+                i += size + 7
+                left -= 1
+                continue
             e = _line_end(p, i + 1, n)
             if e >= n:
                 if e - i > MAX_LINE_BYTES:

@@ -6,6 +6,7 @@ from hyper_proxy.conn_pool.lane cimport Lane
 
 cdef class Reducer:
     cdef public Py_ssize_t count
+    cdef public Py_ssize_t at
     cpdef bytes reduce(self, list replies, object session)
 
 

@@ -33,9 +33,10 @@ class Wording(Protocol):
 
 @cython.cclass
 class Reducer:
-    """Makes one reply of `count` consecutive slots."""
+    """Makes one reply of `count` consecutive slots, the first of which is `at`."""
 
     count: cython.Py_ssize_t
+    at: cython.Py_ssize_t
 
     @cython.ccall
     def reduce(self, replies: list, session: Any) -> bytes:
@@ -47,7 +48,7 @@ class Reducer:
 class Batch(Gather):
     """Used again and again by one session."""
 
-    plan: list  # of (first slot, Reducer)
+    plan: list  # of Reducer
     express: cython.bint
     crowded: cython.bint  # a lane was full in express mode: the next batch must wait for room
     taker: Taker | None  # of the express batch that is under way
@@ -137,7 +138,8 @@ class Batch(Gather):
     @cython.ccall
     def reduce_later(self, reducer: Reducer) -> None:
         """The slots opened next (reducer.count of them) are one reply, which `reducer` makes."""
-        self.plan.append((len(self.slots), reducer))
+        reducer.at = len(self.slots)
+        self.plan.append(reducer)
 
     @cython.ccall
     def collect(self, session: Wording) -> bytes:
@@ -163,16 +165,21 @@ class Batch(Gather):
     @cython.cfunc
     def _reduce(self, session: Wording) -> bytes:
         slots: list = self.slots
-        out: list = []
+        out: list
         index: cython.Py_ssize_t = 0
-        at: cython.Py_ssize_t
         reducer: Reducer
+        if len(self.plan) == 1:
+            reducer = self.plan[0]
+            if reducer.count == len(slots):  # one request alone
+                self.plan.clear()
+                return reducer.reduce(slots, session)
+        out = []
         plan, self.plan = self.plan, []
-        for at, reducer in plan:
-            if index < at:
-                _copy(slots, index, at, out, session)
-            index = at + reducer.count
-            out.append(reducer.reduce(slots[at:index], session))
+        for reducer in plan:
+            if index < reducer.at:
+                _copy(slots, index, reducer.at, out, session)
+            index = reducer.at + reducer.count
+            out.append(reducer.reduce(slots[reducer.at : index], session))
         if index < len(slots):
             _copy(slots, index, len(slots), out, session)
         return out[0] if len(out) == 1 else b"".join(out)

@@ -55,7 +55,7 @@ class Split(Reducer):
     parts: list
     keys: cython.Py_ssize_t
     longest: cython.Py_ssize_t  # bytes of the longest key
-    numbers: bytearray  # two bytes a key: the number of its part, the lower byte first
+    numbers: bytearray  # six bytes a key, the lower ones first: two number its part, four are the size of its words
     words_per_key: cython.int
 
     @cython.cfunc
@@ -77,27 +77,29 @@ class Split(Reducer):
         # The part of each shard. The slots of a cluster are far more than keys are asked for.
         few: cython.bint = placement.shards <= FEW_SHARDS
         by_shard: list = [None] * placement.shards if few else []
-        by_slot: dict = {}
-        numbers: bytearray = _zeros(2 * keys)
+        by_slot: dict | None = None if few else {}
+        numbers: bytearray = _zeros(6 * keys)
         s: cython.p_uchar = numbers
         part: Part | None
         verb_end: cython.Py_ssize_t = _word_end(p, args)
         i: cython.Py_ssize_t = verb_end
         k: cython.Py_ssize_t
         start: cython.Py_ssize_t
-        body: cython.Py_ssize_t
+        size: cython.Py_ssize_t
         shard: cython.Py_ssize_t
         _: cython.int
         longest: cython.Py_ssize_t = 0
         for k in range(keys):
             start = i
-            i = _word_end(p, i)
-            body = start + 2
-            while p[body] != 10:
-                body += 1
-            shard = placement.locate(buf, body + 1, i - 2)
-            if i - body > longest:
-                longest = i - body
+            size = 0
+            i += 1
+            while p[i] != 13:
+                size = size * 10 + (p[i] - 48)
+                i += 1
+            shard = placement.locate(buf, i + 2, i + 2 + size)
+            i += 4 + size
+            if size > longest:
+                longest = size
             for _ in range(1, words_per_key):
                 i = _word_end(p, i)
             part = by_shard[shard] if few else by_slot.get(shard)
@@ -108,12 +110,11 @@ class Split(Reducer):
                 else:
                     by_slot[shard] = part
                 parts.append(part)
-            s[2 * k] = part.number & 255
-            s[2 * k + 1] = part.number >> 8
+            _note(s, 6 * k, part.number, i - start)
             part.keys += 1
             part.size += i - start
         self.keys = keys
-        self.longest = longest - 3
+        self.longest = longest
         self.numbers = numbers
         self.parts = parts
         self.count = len(parts)
@@ -125,27 +126,23 @@ class Split(Reducer):
     @cython.cfunc
     def write_parts(self, buf: bytes, args: cython.Py_ssize_t, verb_end: cython.Py_ssize_t) -> None:
         """Pass 2: every part's request, the verb first."""
-        p: cython.p_uchar = buf
         s: cython.p_uchar = self.numbers
-        words_per_key: cython.int = self.words_per_key
         parts: list = self.parts
         part: Part
         words: cython.Py_ssize_t
-        start: cython.Py_ssize_t
-        i: cython.Py_ssize_t = verb_end
+        start: cython.Py_ssize_t = verb_end
+        end: cython.Py_ssize_t
         k: cython.Py_ssize_t
-        _: cython.int
         for k in range(self.count):
             part = cython.cast(Part, parts[k])
-            words = part.keys * words_per_key + 1
+            words = part.keys * self.words_per_key + 1
             part.request = _buffer(_head_size(words) + verb_end - args + part.size)
             part.cursor = _copy(part.request, _put_head(part.request, words), buf, args, verb_end)
         for k in range(self.keys):
-            start = i
-            for _ in range(words_per_key):
-                i = _word_end(p, i)
-            part = cython.cast(Part, parts[s[2 * k] | (s[2 * k + 1] << 8)])
-            part.cursor = _copy(part.request, part.cursor, buf, start, i)
+            part = cython.cast(Part, parts[_number(s, 6 * k)])
+            end = start + _size(s, 6 * k)
+            part.cursor = _copy(part.request, part.cursor, buf, start, end)
+            start = end
 
     def failure(self, replies: list, session: RedisSession) -> bytes | None:
         """None when every part answered; else the reply for the whole request, which says how much of it is missing."""
@@ -200,7 +197,7 @@ class ByPosition(Split):
         out: Any = _buffer(_head_size(self.keys) + size)
         at: cython.Py_ssize_t = _put_head(out, self.keys)
         for k in range(self.keys):
-            part = cython.cast(Part, parts[numbers[2 * k] | (numbers[2 * k + 1] << 8)])
+            part = cython.cast(Part, parts[_number(numbers, 6 * k)])
             end = _value_end(part.reply, part.cursor)
             if end < 0:
                 return self.merge_without(part, session)
@@ -298,6 +295,31 @@ class AllOk(Split):
 
 # By the name of the reducer in the command table; `fresh` makes one for a request.
 SPLITS = {"by_position": ByPosition(), "sum": Sum(), "all_ok": AllOk()}
+
+
+@cython.cfunc
+@cython.inline
+def _note(s: cython.p_uchar, at: cython.Py_ssize_t, number: cython.Py_ssize_t, size: cython.Py_ssize_t) -> None:
+    """What is known of a key: see Split.numbers."""
+    s[at] = number & 255
+    s[at + 1] = (number >> 8) & 255
+    s[at + 2] = size & 255
+    s[at + 3] = (size >> 8) & 255
+    s[at + 4] = (size >> 16) & 255
+    s[at + 5] = (size >> 24) & 255
+
+
+@cython.cfunc
+@cython.inline
+def _number(s: cython.p_uchar, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    return s[at] | (s[at + 1] << 8)
+
+
+@cython.cfunc
+@cython.inline
+def _size(s: cython.p_uchar, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    high: cython.Py_ssize_t = s[at + 5]
+    return s[at + 2] | (s[at + 3] << 8) | (s[at + 4] << 16) | (high << 24)
 
 
 @cython.cfunc

@@ -154,6 +154,12 @@ def _read_length(
     """
     value: cython.Py_ssize_t = 0
     end: cython.Py_ssize_t = i + 1
+    if i + 4 < n and p[i + 3] == 13 and p[i + 4] == 10 and 49 <= p[i + 1] <= 57 and 48 <= p[i + 2] <= 57:
+        value = 10 * p[i + 1] + p[i + 2] - 528  # most words and requests have 10 to 99
+        if value <= most:
+            framer.length = value
+            return i + 5
+        value = 0
     while end < n and 48 <= p[end] <= 57:
         value = value * 10 + (p[end] - 48)
         end += 1
