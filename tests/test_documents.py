@@ -11,7 +11,12 @@ import pytest
 
 from hyper_proxy import hashing
 from hyper_proxy.build import PACKAGES, ROOT
+from hyper_proxy.cli.demo import WELCOME
 from hyper_proxy.cli.main import VERBS
+from hyper_proxy.common.errors import PolicyDenied
+from hyper_proxy.config.load import load_text
+from hyper_proxy.protocol.memcache.wording import NO_RESIZE
+from hyper_proxy.tenant.policy import check_allowed
 
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]
 FOLDERS = (*PACKAGES, "tests", "scripts", "etc", "docs", ".ci")
@@ -20,6 +25,15 @@ PATH = re.compile(rf"(?<![\w/.-])((?:{'|'.join(map(re.escape, FOLDERS))})/[\w./-
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
 # What stands in backquotes, alone.
 NAME = re.compile(r"`([A-Za-z_][\w.]*)`")
+SHOP = """
+[[instance]]
+name = "shop"
+protocol = "redis"
+listen = ["127.0.0.1:6380"]
+  [[instance.level]]
+  storage = "redis"
+  servers = ["127.0.0.1:6381"]
+"""
 CODE_NAMED = {"ARCHITECTURE.md", "adding.md"}
 # What is made while the project runs, or stands for something that the reader adds.
 EXAMPLES = {"hyper_proxy/hashing/functions/djb2.py"}
@@ -93,3 +107,18 @@ def test_every_folder_of_the_code_is_in_architecture() -> None:
                              check=True).stdout.split()  # fmt: skip
     layers = {str(Path(path).parent) for path in tracked if path.count("/") == 2}
     assert not [folder for folder in layers if f"`{folder}/`" not in text]
+
+
+def test_what_the_proxy_says_of_a_denied_command_is_what_it_says() -> None:
+    (instance,) = load_text(SHOP, "shop.toml").instances
+    page = (ROOT / "docs" / "errors.md").read_text()
+    with pytest.raises(PolicyDenied) as denied:
+        check_allowed(instance, "FLUSHALL")
+    assert f"``ERR {denied.value}``" in page
+    assert f"``{NO_RESIZE.decode().strip()}``" in page
+
+
+def test_no_program_is_typed_that_is_not_named_as_a_need() -> None:
+    """`nc` is not everywhere."""
+    texts = [*(page.read_text() for page in PAGES), WELCOME]
+    assert not [line for text in texts for line in text.splitlines() if re.search(r"\| nc\b", line)]

@@ -65,7 +65,7 @@ A fleet of {workers} workers serves one key space on two fronts. In another term
 
   redis-cli -p {redis} set greeting hello ex 600
   redis-cli -p {redis} mget greeting nothing
-  printf 'get greeting\\r\\nset hits 0 0 1\\r\\n1\\r\\nincr hits 1\\r\\nquit\\r\\n' | nc {host} {memcache}
+  printf 'get greeting\\r\\nset hits 0 0 1\\r\\n1\\r\\nincr hits 1\\r\\nquit\\r\\n' | curl -s telnet://{host}:{memcache}
   redis-cli -p {redis} get hits
   curl http://{host}:{admin}/stats
 

@@ -25,9 +25,9 @@ from hyper_proxy.config.table_rule import HeartbeatRule, TableRule, WhereRule
 from hyper_proxy.config.years_rule import YearsRule
 
 _TAG = Text(r"(?:[!-~]{2})?", "two visible ASCII characters such as '{}', or '' for none")
-_SERVERS = Strings(
-    str, '"host:port[:weight][ alias]" or "unix:/path[:weight][ alias]"; for sqlite one "path/of/file.db"'
-)
+_ADDRESSES = '"host:port[:weight][ alias]" or "unix:/path[:weight][ alias]"'
+_SERVERS = Strings(str, f'{_ADDRESSES}; for sqlite one "path/of/file.db"')
+_POOL_SERVERS = Strings(str, _ADDRESSES)
 _WRITERS = Strings(str, '"host:port[ alias]" or "unix:/path[ alias]"', empty=True)
 _MASTERS = Strings(master_item, "names of masters", empty=True)
 _DATABASE = Text(r"[A-Za-z0-9_$-]{0,64}", "a name of at most 64 letters, digits, '_', '$' and '-', or ''")
@@ -129,7 +129,7 @@ LEVEL: tuple[Setting, ...] = (
 
     Setting("pool", "name", NAME, REQUIRED,
             "the name in the route; the level's own servers are the pool main", only=PIPELINED),
-    Setting("pool", "servers", _SERVERS, REQUIRED,
+    Setting("pool", "servers", _POOL_SERVERS, REQUIRED,
             "its servers; their order is part of where keys live"),
     Setting("pool", "distribution", _ANY_DISTRIBUTION, "",
             "how a hash chooses a server; empty: as in the level, with its hash"),
