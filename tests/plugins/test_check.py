@@ -38,10 +38,10 @@ def check(folder: Path, text: str) -> tuple[int, list[str]]:
         ("X = 1\n", "DIR/bad.py: it registers nothing: no protocol, storage, hash or distribution"),
         (TIMEOUT, "DIR/bad.py:3: it has not been loaded within 5 s"),
         (ECHO.replace("def reduce", "def reduces").replace("def split", "def splits"),
-         "DIR/bad.py:7: protocol 'echo' lacks reduce, split"),
-        (ECHO.replace("(plugin.Protocol)", ""), "DIR/bad.py:7: protocol 'echo' is no subclass of plugin.Protocol"),
-        (ECHO.replace('"echo")', '"redis")'), "DIR/bad.py:7: protocol 'redis': the name is taken by what is built in"),
-        (ECHO.replace('"echo")', '"Echo!")'), "DIR/bad.py:7: protocol the name 'Echo!' is not a word of small letters"),
+         "DIR/bad.py:8: protocol 'echo' lacks reduce, split"),
+        (ECHO.replace("(plugin.Protocol)", ""), "DIR/bad.py:8: protocol 'echo' is no subclass of plugin.Protocol"),
+        (ECHO.replace('"echo")', '"redis")'), "DIR/bad.py:8: protocol 'redis': the name is taken by what is built in"),
+        (ECHO.replace('"echo")', '"Echo!")'), "DIR/bad.py:8: protocol the name 'Echo!' is not a word of small letters"),
         (ECHO.replace("return f\"!", "return 7 or f\"!"), "refuse must return bytes, not 7"),
         (HASH.format("'x'"), "DIR/bad.py:4: a number from 0 to 2**64-1 is wanted, not 'x'"),
         (HASH.format("-1"), "DIR/bad.py:4: a number from 0 to 2**64-1 is wanted, not -1"),
@@ -81,7 +81,7 @@ def test_a_name_that_two_plug_ins_take_is_told(tmp_path: Path) -> None:
     (tmp_path / "two.py").write_text(ECHO)
     status, lines = check(tmp_path, config(["one.py", "two.py"], instance("echo", 6380)))
     assert status == 78
-    assert any("proxy.plugins[1]: 'two.py' cannot be loaded: DIR/two.py:7: protocol 'echo': the name is taken by "
+    assert any("proxy.plugins[1]: 'two.py' cannot be loaded: DIR/two.py:8: protocol 'echo': the name is taken by "
                "plug-in 'one.py'" in line for line in lines)  # fmt: skip
 
 
