@@ -20,7 +20,7 @@ cdef class Split(Reducer):
     cdef readonly list parts
     cdef readonly Py_ssize_t keys
     cdef readonly Py_ssize_t longest
-    cdef bytearray numbers
+    cdef bytearray notes
     cdef readonly int words_per_key
 
     cdef Split fresh(self)

@@ -7,6 +7,7 @@ buffer per shard. The merge walks the answers side by side, in the client's orde
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import cython
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from hyper_proxy.protocol.redis.session import RedisSession
 
 FEW_SHARDS = 1024
+NO_SLOTS: dict = {}  # stays empty
 NO_ARRAY = b"*-1\r\n"  # in the place of a reply that is of no use
 
 
@@ -55,7 +57,7 @@ class Split(Reducer):
     parts: list
     keys: cython.Py_ssize_t
     longest: cython.Py_ssize_t  # bytes of the longest key
-    numbers: bytearray  # six bytes a key, the lower ones first: two number its part, four are the size of its words
+    notes: bytearray  # eight bytes a key: the number of its part, and the bytes of its words << 16
     words_per_key: cython.int
 
     @cython.cfunc
@@ -77,9 +79,9 @@ class Split(Reducer):
         # The part of each shard. The slots of a cluster are far more than keys are asked for.
         few: cython.bint = placement.shards <= FEW_SHARDS
         by_shard: list = [None] * placement.shards if few else []
-        by_slot: dict | None = None if few else {}
-        numbers: bytearray = _zeros(6 * keys)
-        s: cython.p_uchar = numbers
+        by_slot: dict = NO_SLOTS if few else {}
+        notes: bytearray = _zeros(8 * keys)
+        s: cython.p_uchar = notes
         part: Part | None
         verb_end: cython.Py_ssize_t = _word_end(p, args)
         i: cython.Py_ssize_t = verb_end
@@ -110,12 +112,12 @@ class Split(Reducer):
                 else:
                     by_slot[shard] = part
                 parts.append(part)
-            _note(s, 6 * k, part.number, i - start)
+            _note(s, k, part.number, i - start)
             part.keys += 1
             part.size += i - start
         self.keys = keys
         self.longest = longest
-        self.numbers = numbers
+        self.notes = notes
         self.parts = parts
         self.count = len(parts)
         if self.count == 1:
@@ -126,12 +128,13 @@ class Split(Reducer):
     @cython.cfunc
     def write_parts(self, buf: bytes, args: cython.Py_ssize_t, verb_end: cython.Py_ssize_t) -> None:
         """Pass 2: every part's request, the verb first."""
-        s: cython.p_uchar = self.numbers
+        notes: cython.p_uchar = self.notes
         parts: list = self.parts
         part: Part
         words: cython.Py_ssize_t
         start: cython.Py_ssize_t = verb_end
         end: cython.Py_ssize_t
+        note: cython.ulonglong
         k: cython.Py_ssize_t
         for k in range(self.count):
             part = cython.cast(Part, parts[k])
@@ -139,8 +142,9 @@ class Split(Reducer):
             part.request = _buffer(_head_size(words) + verb_end - args + part.size)
             part.cursor = _copy(part.request, _put_head(part.request, words), buf, args, verb_end)
         for k in range(self.keys):
-            part = cython.cast(Part, parts[_number(s, 6 * k)])
-            end = start + _size(s, 6 * k)
+            note = _noted(notes, k)
+            part = cython.cast(Part, parts[note & 65535])
+            end = start + (note >> 16)
             part.cursor = _copy(part.request, part.cursor, buf, start, end)
             start = end
 
@@ -189,7 +193,7 @@ class ByPosition(Split):
     @cython.cfunc
     def merge(self, session: RedisSession, size: cython.Py_ssize_t) -> bytes:
         """The parts' values side by side; `size` is what they take together."""
-        numbers: cython.p_uchar = self.numbers
+        notes: cython.p_uchar = self.notes
         parts: list = self.parts
         part: Part
         k: cython.Py_ssize_t
@@ -197,7 +201,7 @@ class ByPosition(Split):
         out: Any = _buffer(_head_size(self.keys) + size)
         at: cython.Py_ssize_t = _put_head(out, self.keys)
         for k in range(self.keys):
-            part = cython.cast(Part, parts[_number(numbers, 6 * k)])
+            part = cython.cast(Part, parts[_noted(notes, k) & 65535])
             end = _value_end(part.reply, part.cursor)
             if end < 0:
                 return self.merge_without(part, session)
@@ -299,27 +303,25 @@ SPLITS = {"by_position": ByPosition(), "sum": Sum(), "all_ok": AllOk()}
 
 @cython.cfunc
 @cython.inline
-def _note(s: cython.p_uchar, at: cython.Py_ssize_t, number: cython.Py_ssize_t, size: cython.Py_ssize_t) -> None:
-    """What is known of a key: see Split.numbers."""
-    s[at] = number & 255
-    s[at + 1] = (number >> 8) & 255
-    s[at + 2] = size & 255
-    s[at + 3] = (size >> 8) & 255
-    s[at + 4] = (size >> 16) & 255
-    s[at + 5] = (size >> 24) & 255
+def _note(notes: cython.p_uchar, k: cython.Py_ssize_t, number: cython.Py_ssize_t, size: cython.Py_ssize_t) -> None:
+    """Write down what is known of the key number k: see Split.notes."""
+    note: cython.ulonglong = number | (size << 16)
+    if cython.compiled:
+        memcpy(notes + 8 * k, cython.address(note), 8)  # type: ignore[name-defined]  # noqa: F821
+    else:
+        notes[8 * k : 8 * k + 8] = note.to_bytes(8, sys.byteorder)
 
 
 @cython.cfunc
 @cython.inline
-def _number(s: cython.p_uchar, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    return s[at] | (s[at + 1] << 8)
-
-
-@cython.cfunc
-@cython.inline
-def _size(s: cython.p_uchar, at: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    high: cython.Py_ssize_t = s[at + 5]
-    return s[at + 2] | (s[at + 3] << 8) | (s[at + 4] << 16) | (high << 24)
+def _noted(notes: cython.p_uchar, k: cython.Py_ssize_t) -> cython.ulonglong:
+    """What `_note` has written: the number of the part, and the size << 16."""
+    if cython.compiled:
+        note: cython.ulonglong = 0
+        memcpy(cython.address(note), notes + 8 * k, 8)  # type: ignore[name-defined]  # noqa: F821
+        return note
+    else:
+        return int.from_bytes(notes[8 * k : 8 * k + 8], sys.byteorder)
 
 
 @cython.cfunc
