@@ -17,6 +17,7 @@ from typing import NoReturn, Protocol, cast
 
 from hyper_proxy import __version__
 from hyper_proxy.common.errors import ConfigError, HyperProxyError
+from hyper_proxy.common.plugin_error import PluginError
 from hyper_proxy.config.notes import suggest
 
 PROGRAM = "hyper-proxy"
@@ -67,6 +68,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ConfigError as error:
         print(error, file=sys.stderr)
         return os.EX_CONFIG
+    except PluginError as error:
+        print(f"{PROGRAM}: {error.in_full}", file=sys.stderr)
+        return FAILED
     except HyperProxyError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return FAILED

@@ -39,6 +39,11 @@ class PluginError(BackendError):
         self.reason = reason
         self.at = at
 
+    @property
+    def in_full(self) -> str:
+        """For who may change the code: what is wrong, and where."""
+        return f"{self}: {self.reason}{f' ({self.at})' if self.at else ''}"
+
     def report(self, instance: str) -> None:
         """Log it."""
         log.error(

@@ -98,7 +98,7 @@ def distribution_row(
             for turn in range(TRIED):
                 placement.shard_of(turn * SPREAD % (1 << 64))
         except PluginError as error:
-            raise HashingError(f"{error}: {error.reason}{f' ({error.at})' if error.at else ''}") from error
+            raise HashingError(error.in_full) from error
         return placement
 
     return DistributionRow(build, help, hash, **traits)

@@ -15,6 +15,7 @@ from tests.kit.wait import wait_for
 from tests.plugins.conftest import Start
 from tests.plugins.lines import Lines
 from tests.plugins.test_faults import line_of
+from tests.plugins.test_toy import explain
 from tests.plugins.texts import config, instance
 
 FAITHLESS = '''
@@ -84,6 +85,7 @@ def of_nodes(nodes: list[Running]) -> list[str]:
 def is_told(fleet: Fleet, name: str, times: int, function: str, at: str, error: str) -> None:
     """It is counted so often, and the log names the line."""
     wait_for(lambda: fleet.stats()["instances"][name]["errors"] == {"plugin": times}, "it is counted")
+    fleet.wait_log("plugin.failed")
     logged = next(row for row in fleet.read_log().splitlines() if "plugin.failed" in row)
     assert f'plugin=faithless.py function="{function}" instance={name} at={at} error=' in logged
     assert error in logged
@@ -205,3 +207,11 @@ def test_a_hash_of_a_level_costs_one_answer(
         assert client.ask(get + b"*2\r\n$3\r\nGET\r\n$2\r\nk1\r\n" + get, 4) == [wrong, b"$1\r", b"a\r", wrong]
     at = f"{faithless}:{line_of(FAITHLESS, 'raise WRONG')}"
     is_told(fleet, "two", 6, "hash 'faithless'", at, "KeyError: 'raises'")
+
+
+def test_explain_names_the_line(faithless: Path) -> None:
+    file = faithless.with_name("hp.toml")
+    file.write_text(config(["faithless.py"], instance("redis", 6380, "redis", ["127.0.0.1:1", "127.0.0.1:2"], HASH)))
+    where = f"{faithless}:{line_of(FAITHLESS, 'raise WRONG')}"
+    told = f"plug-in 'faithless.py' failed in hash 'faithless': KeyError: 'raises' ({where})\n"
+    assert explain(file, "redis6380", "GET", "raises", status=1) == f"hyper-proxy: {told}"

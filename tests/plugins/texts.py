@@ -32,8 +32,7 @@ listen = ["127.0.0.1:{port}"]
 
 ECHO = '''"""Answers each line with itself; `fault` says what goes wrong instead."""
 
-import time
-from gevent import GreenletExit, Timeout
+import gevent, time
 from hyper_proxy import plugin
 
 
@@ -63,9 +62,9 @@ class Echo(plugin.Protocol):
         if part == b"exit":
             raise SystemExit("exit")
         if part == b"greenlet":
-            raise GreenletExit
+            raise gevent.GreenletExit
         if part == b"late":
-            raise Timeout(5)
+            raise gevent.Timeout(5)
         if part == b"doze":
             time.sleep(2)
         if part == b"spin":
