@@ -337,12 +337,13 @@ def test_an_abandoned_lane_that_still_connects_fails_too(pool: Pool) -> None:
 
 
 def test_a_patient_lane_waits_longer_than_the_read_deadline(pool: Pool, fake: FakeServer) -> None:
-    node = node_for(Server("127.0.0.1", fake.port), pool, Timeout(500, 20, 200))
+    node = node_for(Server("127.0.0.1", fake.port), pool, Timeout(500, 80, 200))  # the greeting has no more, either
     lane = pool.open(node, private=True)
     lane.be_patient(True)
     fake.behave("slow")
     assert pool.get(lane, "a") == [value("a")]
     lane.be_patient(False)
+    fake.behave("silent")
     assert fault(pool.get(lane, "a")[0]).kind == "timeout"
 
 
