@@ -6,8 +6,10 @@ answers to the same words, an error as well.
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Callable, Iterable, Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -232,4 +234,46 @@ def test_of_memcache(allow: str, start_fleet: StartFleet, own: Own, tmp_path: Pa
             words = named(sample.encode().split(), f"{name}-{number}")
             if words:
                 asked.ask(name, words, line_of(words))
+    assert not asked.wrong, "\n".join(asked.wrong)
+
+
+PATHS = """
+GET KEY | HEAD KEY | PUT KEY | DELETE KEY | PUT KEY?ttl=5 | PUT KEY?ttl=x | PUT KEY?ttl=0 | PUT KEY?flags=5
+PUT KEY?flags=x | GET LONG | PUT LONG | DELETE LONGER | GET /user:ann | PUT /
+GET /v1/openapi.json | PUT /v1/openapi.json
+"""
+
+
+def of_http(port: int, method: str, path: str) -> str:
+    """Status and code of an error, "" for none; what depends on what is there is none."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request(method, path, body=b"0" if method == "PUT" else None)
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+    if response.status < 400 or method == "HEAD":
+        return ""
+    code = json.loads(body)["error"]["code"]
+    return "" if code == "no_such_key" else f"{response.status} {code}"
+
+
+def test_of_http(start_fleet: StartFleet, own: Own, tmp_path: Path) -> None:
+    levels = {
+        "file": LEVEL.format("sqlite") + f'  servers = ["{tmp_path}/x.db"]\n',
+        "cache": LEVEL.format("memcache") + servers(own(memcached())),
+        "values": LEVEL.format("redis") + servers(own(redis_server()), own(redis_server())),
+    }
+    limited = {name: f"{text}  [instance.limits]\n  max_key_bytes = 500\n" for name, text in levels.items()}
+    asked = start(start_fleet, limited, "http", "[]", own(redis_server()), ())
+    for name in levels:
+        keys = {"KEY": f"/v1/{name}/k", "LONG": f"/v1/{name}/{'k' * 400}", "LONGER": f"/v1/{name}/{'k' * 600}"}
+        for sample in PATHS.replace("\n", "|").split("|"):
+            if sample.strip():
+                method, path = sample.split()
+                word, _, query = path.partition("?")
+                whole = keys.get(word, word) + (f"?{query}" if query else "")
+                said = said_of(asked.config, name, [method.encode(), whole.encode()])
+                read = of_http(asked.ports[name], method, whole)
+                if said != read:
+                    asked.wrong.append(f"{name}: {sample}: explain says {said!r}, the client reads {read!r}")
     assert not asked.wrong, "\n".join(asked.wrong)
