@@ -32,7 +32,8 @@ listen = ["127.0.0.1:{port}"]
 
 ECHO = '''"""Answers each line with itself; `fault` says what goes wrong instead."""
 
-import gevent, time
+import time
+import gevent
 from hyper_proxy import plugin
 
 
