@@ -68,13 +68,22 @@ listen = ["127.0.0.1:{self.port}"]
         found: dict[str, Any] = self.fleet.stats()["master"]
         return found
 
+    def upgrade(self, program: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """That one is installed and asked for: the master before, and the one that serves when it is judged."""
+        self.program.install(program)
+        before = self.master()
+        os.kill(before["pid"], signal.SIGUSR2)
+        wait_for(lambda: self.master()["last_upgrade"] != before["last_upgrade"], "a verdict", PATIENCE_S)
+        return before, self.master()
+
     def replace(self, workers: int) -> None:
         """A program that is well takes over, with another number of workers; a reload changes that once more."""
-        self.program.install(REAL)
         self.fleet.write(self.config(workers))
-        old = self.master()["pid"]
-        os.kill(old, signal.SIGUSR2)
-        wait_for(lambda: self.master()["pid"] != old, "the new master", PATIENCE_S)
+        before, after = self.upgrade(REAL)
+        old = before["pid"]
+        if after["pid"] == old:
+            self.faults.append(f"a program that is well: {after['last_upgrade']['error']}")
+            return
         wait_for(lambda: ended(old), "the end of the old master", PATIENCE_S)
         self.fleet.write(self.config(workers % 3 + 1))
         if not (verdict := self.fleet.reload()).accepted:
@@ -86,11 +95,7 @@ listen = ["127.0.0.1:{self.port}"]
     def fail(self, kind: str) -> None:
         """Nothing comes of a broken one."""
         text, reason = BROKEN[kind]
-        self.program.install(text)
-        before = self.master()
-        os.kill(before["pid"], signal.SIGUSR2)
-        wait_for(lambda: self.master()["last_upgrade"] != before["last_upgrade"], "a verdict", PATIENCE_S)
-        after = self.master()
+        before, after = self.upgrade(text)
         if after["pid"] != before["pid"] or reason not in after["last_upgrade"]["error"]:
             self.faults.append(f"a program that {kind}: {after}")
 
