@@ -11,6 +11,7 @@ from tests.kit.wait import wait_for
 from tests.plugins.conftest import Start
 from tests.plugins.lines import Lines
 from tests.plugins.test_faults import line_of
+from tests.plugins.test_toy import explain
 from tests.plugins.texts import config, instance
 
 LOGGED = "\n[log]\naccess_sample = 1.0\n"
@@ -148,6 +149,14 @@ def test_who_is_not_taken_reads_why_and_is_let_go(start: Start, folder: Path) ->
     assert f"at={folder / 'picky.py'}:{line_of(PICKY, 'return {}')}" in fleet.read_log()
     assert "a Protocol is wanted, not 7" in fleet.read_log()
     assert fleet.stats()["instances"][f"picky{port}"]["errors"] == {"client": 1, "plugin": 3}
+
+
+def test_explain_asks_an_object_of_its_own(start: Start) -> None:
+    port = free_port()
+    fleet = start(config(["locker.py"], instance("locker", port)))
+    assert "who are you?" in explain(fleet.file, f"locker{port}", "get", "k", status=2)
+    assert "does not take these words" in explain(fleet.file, f"locker{port}", "put", "k", "3", status=2)
+    assert "plug-in 'locker.py' makes 1 part of it" in explain(fleet.file, f"locker{port}", "name", "ann")
 
 
 def test_what_is_read_is_known_by_its_size(start: Start) -> None:

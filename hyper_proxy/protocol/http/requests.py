@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote_to_bytes
 
@@ -131,10 +130,16 @@ class Reader:
 
     def on_url(self, url: bytes) -> None:
         self.url += url
-        self._grow_head(len(url), self._url_too_long)
+        self.silent = 0
+        self.head_size += len(url)
+        if self.head_size > self.limits.max_line_bytes:
+            self._refuse(Refusal(414, "url_too_long", self._says("max_line_bytes")))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._grow_head(len(name) + len(value) + 4, self._head_too_large)
+        self.silent = 0
+        self.head_size += len(name) + len(value) + 4
+        if self.head_size > self.limits.max_line_bytes:
+            self._refuse(self._head_too_large())
         if self.in_body:  # a trailer: none means anything here, and it must not pass for a header (RFC 9110, 6.5.1)
             return
         headers = self.request.headers
@@ -151,16 +156,17 @@ class Reader:
         request.method = self.parser.get_method().decode()
         self.silent = 0
         self.in_body = True
-        length = request.header("content-length").strip()
+        headers = request.headers
+        length = headers.get("content-length", "").strip()
         if length:
             self._grow_body(int(length))
             self.size = 0
             self.left = int(length)
         self._check_host()
-        coding = request.header("transfer-encoding").lower()
+        coding = headers.get("transfer-encoding", "").lower()
         if coding not in ("", "chunked"):  # RFC 9112, 6.1; a packed body is named by Content-Encoding
             self._refuse(Refusal(501, "unknown_encoding", f"'{coding}' is not known as Transfer-Encoding; chunked is"))
-        self.wants_continue = request.header("expect").lower() == "100-continue"
+        self.wants_continue = headers.get("expect", "").lower() == "100-continue"
 
     def _check_host(self) -> None:
         """RFC 9112, 3.2: it must be there, though it may be empty."""
@@ -210,20 +216,11 @@ class Reader:
     def _too_large(self) -> Refusal:
         return Refusal(413, "body_too_large", self._says("max_value_bytes"))
 
-    def _url_too_long(self) -> Refusal:
-        return Refusal(414, "url_too_long", self._says("max_line_bytes"))
-
     def _head_too_large(self) -> Refusal:
         return Refusal(431, "head_too_large", self._says("max_line_bytes"))
 
     def _says(self, limit: str) -> str:
         return f"more than limits.{limit} ({getattr(self.limits, limit)})"
-
-    def _grow_head(self, size: int, fault: Callable[[], Refusal]) -> None:
-        self.silent = 0
-        self.head_size += size
-        if self.head_size > self.limits.max_line_bytes:
-            self._refuse(fault())
 
     def _grow_body(self, size: int) -> None:
         self.silent = 0

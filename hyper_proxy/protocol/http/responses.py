@@ -19,6 +19,7 @@ RAW = "application/octet-stream"
 WORTH_PACKING = 512  # bytes; below it the head of the packing eats what it saves
 LEVEL = 1  # the fastest: a proxy is asked for speed
 NO_BODY = frozenset({204, 304})
+PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
 @dataclass(slots=True)
@@ -62,21 +63,19 @@ def of_refusal(refusal: Refusal) -> Response:
 
 def encode(response: Response, request: Request, *, close: bool) -> bytes:
     """The bytes to send. close: the connection ends behind it."""
-    headers = [("Date", CLOCK.date()), *response.headers]
     body = response.body
+    head = f"HTTP/1.1 {response.status} {PHRASES[response.status]}\r\nDate: {CLOCK.date()}\r\n"
+    for name, value in response.headers:
+        head += f"{name}: {value}\r\n"
     if response.status not in NO_BODY:
-        headers.append(("Content-Type", response.content_type))
         packing = accepted(request.header("accept-encoding")) if len(body) >= WORTH_PACKING else ""
         if packing:
             body = pack(body, packing)
-            headers += [("Content-Encoding", packing), ("Vary", "Accept-Encoding")]
-        headers.append(("Content-Length", str(len(body))))
-    if close:
-        headers.append(("Connection", "close"))
-    phrase = HTTPStatus(response.status).phrase
-    head = f"HTTP/1.1 {response.status} {phrase}\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers)
+            head += f"Content-Encoding: {packing}\r\nVary: Accept-Encoding\r\n"
+        head += f"Content-Type: {response.content_type}\r\nContent-Length: {len(body)}\r\n"
+    head += "Connection: close\r\n\r\n" if close else "\r\n"
     silent = request.method == "HEAD" or response.status in NO_BODY
-    return head.encode("latin-1") + b"\r\n" + (b"" if silent else body)
+    return head.encode("latin-1") if silent else head.encode("latin-1") + body
 
 
 def accepted(text: str) -> str:
