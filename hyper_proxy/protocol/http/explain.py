@@ -10,10 +10,9 @@ from hyper_proxy.config.model import Instance
 from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Facts, Ground, Key, Outcome
 from hyper_proxy.protocol.http.refusal import refusal_of
 from hyper_proxy.protocol.http.requests import Request
-from hyper_proxy.protocol.http.routes import KEY_METHODS, ROOT, errand_of
+from hyper_proxy.protocol.http.routes import KEY_METHODS, MGET, ROOT, errand_of
 from hyper_proxy.stats.classes import CLASSES, READ
 
-MGET = "MGET"
 DOCUMENT = b"/v1/openapi.json"
 OF_WHAT_IS_THERE = frozenset({"no_such_key", "precondition_failed"})
 
