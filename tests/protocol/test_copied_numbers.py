@@ -18,7 +18,7 @@ FORMS = ["STORE", "STORE_CAS", "NUMBER", "EXPTIME", "DELETE", "META", "META_STOR
     [
         ("hyper_proxy.protocol.redis.session", redis, ["SINGLE", "SPLIT"]),
         ("hyper_proxy.protocol.memcache.session", memcache, ["RETRIEVE_TOUCHING", "LOCAL"]),
-        ("hyper_proxy.protocol.memcache.framing", memcache, ["RETRIEVE_TOUCHING", "LOCAL", *FORMS]),
+        ("hyper_proxy.protocol.memcache.line", memcache, ["RETRIEVE_TOUCHING", "LOCAL", *FORMS]),
     ],
 )
 def test_copies_equal_their_table(copy: str, table: ModuleType, names: list[str]) -> None:
