@@ -24,9 +24,16 @@ def both_sides(worker: Worker, alone: Running) -> Iterator[tuple[Raw, Raw]]:
 
 
 def ask(side: Raw, request: bytes) -> bytes:
-    """Cas tokens are a server's own: their digits do not count."""
-    reply = side.memcache(request)
+    """The reply, comparable."""
+    return comparable(side.memcache(request))
+
+
+def comparable(reply: bytes) -> bytes:
+    """Cas tokens are a server's own: their digits do not count. Each server's seconds begin when it was started, so
+    that what is left of a life may be one less on one side: the tens count, rounded up.
+    """
     reply = re.sub(rb"(VALUE \S+ \d+ \d+) \d+\r\n", rb"\1 CAS\r\n", reply)
+    reply = re.sub(rb" t(\d+)(?= |\r)", lambda found: b" t%d" % (-(-int(found[1]) // 10) * 10), reply)
     return re.sub(rb" c[1-9]\d*(?= |\r)", b" cCAS", reply)
 
 
@@ -102,5 +109,4 @@ def ask_all(side: Raw, request: bytes) -> bytes:
         line = side.file.readline()
         assert line, reply
         reply += line
-    reply = re.sub(rb"(VALUE \S+ \d+ \d+) \d+\r\n", rb"\1 CAS\r\n", reply)
-    return re.sub(rb" c[1-9]\d*(?= |\r)", b" cCAS", reply)
+    return comparable(reply)
