@@ -94,8 +94,7 @@ def test_a_failure_below_costs_the_keys_that_are_only_there(build: Build) -> Non
 def test_an_optional_level_that_is_late_is_passed_by_and_costs_nobody_else_anything(build: Build, kind: str) -> None:
     stack = build(kind, policies=[{"optional": True, "deadline_ms": 200}])
     stack.memory.put_many([(key, Put(b"1")) for key in KEYS])
-    stack.read(*KEYS)
-    stack.wait_kept(*KEYS)
+    stack.fill(*KEYS)
     keys = by_shard(stack)
     node = stack.servers[0][0]
     lane = stack.tiers[0].lanes(stack.tiers[0].cache.greeting)[0]
@@ -119,8 +118,7 @@ def test_an_optional_level_that_is_late_is_passed_by_and_costs_nobody_else_anyth
 def test_a_write_does_not_wait_for_an_optional_level_either(build: Build) -> None:
     stack = build("redis", policies=[{"optional": True, "deadline_ms": 200}])
     stack.memory.put_many([(key, Put(b"old")) for key in KEYS])
-    stack.read(*KEYS)
-    stack.wait_kept(*KEYS)
+    stack.fill(*KEYS)
     node = stack.servers[0][0]
     node.freeze()
     try:
