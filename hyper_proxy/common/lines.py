@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hyper_proxy.common.log_lines import Form
 
 BLOCK: cython.Py_ssize_t = 65536
-SPARE = 8  # blocks that are kept when there is little to write
+SPARE = 32  # blocks that are kept when there is little to write: twice what the log takes at once
 NEVER = 1 << 62
 
 
