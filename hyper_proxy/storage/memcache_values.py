@@ -12,10 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
-from random import uniform
 from typing import TypeVar
-
-import gevent
 
 from hyper_proxy.common.errors import BackendError, ClientError
 from hyper_proxy.config.model import Level
@@ -26,6 +23,7 @@ from hyper_proxy.conn_pool.nodes import Nodes
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ, WRITE
 from hyper_proxy.storage import memcache_words as words
+from hyper_proxy.storage.again import BUSY, again
 from hyper_proxy.storage.edits import last_edits
 from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Mode, NotANumber, Outcome, Put
 from hyper_proxy.storage.memcache import MemcacheGreeting
@@ -36,8 +34,6 @@ from hyper_proxy.storage.turns import Turns
 
 T = TypeVar("T")
 
-ATTEMPTS = 20  # at a change, when other workers change the same key; those of one worker wait for each other
-RETRY_S = 0.002  # the longest pause before the second attempt; it grows with each
 TOGETHER = "memcached changes each key for itself: this request needs several to change together"
 UNLISTED = "memcached can't list its keys"
 MODES = {Mode.SET: b"", Mode.ADD: b" ME", Mode.REPLACE: b" MR"}
@@ -125,7 +121,7 @@ class MemcacheShard(KeyValue):
     def update(self, keys: Sequence[bytes], change: Change[T]) -> tuple[T, tuple[int, ...]]:
         key = keys[0]
         with self._turns.of([key]):
-            for attempt in range(1, ATTEMPTS + 1):
+            for _ in again(self.node.read_s):  # others are other workers: those of one wait for each other
                 item = self.get_many([key])[0]
                 if item is not None and not item.version:
                     raise self.node.error("protocol", "it keeps no versions (memcached -C): nothing can be changed")
@@ -133,8 +129,7 @@ class MemcacheShard(KeyValue):
                 version = self._apply(key, item, last_edits(keys, edits)[key])
                 if version is not None:
                     return result, tuple(version if isinstance(edit, Put) else 0 for edit in edits)
-                gevent.sleep(uniform(0, RETRY_S * attempt))
-        raise self.node.error("busy", f"others have changed the same key {ATTEMPTS} times in a row")
+        raise self.node.error("busy", BUSY)
 
     def _apply(self, key: bytes, item: Item | None, edit: Edit) -> int | None:
         """Carry it out: the version that is there now, 0 when that does not matter; None when the key has changed."""

@@ -14,10 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from itertools import count
-from random import uniform
 from typing import TypeVar
-
-import gevent
 
 from hyper_proxy.common.errors import ClientError
 from hyper_proxy.config.model import Level
@@ -28,6 +25,7 @@ from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.conn_pool.target import Target
 from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ, WRITE
 from hyper_proxy.storage import redis_scripts as scripts
+from hyper_proxy.storage.again import BUSY, again
 from hyper_proxy.storage.edits import last_edits
 from hyper_proxy.storage.keyvalue import (
     Change,
@@ -48,8 +46,6 @@ from hyper_proxy.storage.turns import Turns
 
 T = TypeVar("T")
 
-ATTEMPTS = 20  # at a change, when other workers change the same key; those of one worker wait for each other
-RETRY_S = 0.002  # the longest pause before the second attempt; it grows with each
 NEVER = b"-1"
 ANY = (b"any", b"", b"")
 ABSENT = (b"absent", b"", b"")
@@ -126,15 +122,14 @@ class RedisShard(KeyValue):
         names = list(dict.fromkeys(keys))
         with self._turns.of(names):
             found = dict(zip(names, self._states(names), strict=True))
-            for attempt in range(1, ATTEMPTS + 1):
+            for _ in again(self.node.home.read_s):  # others are other workers: those of one wait for each other
                 edits, result = change([_item(found[key]) for key in keys])
                 last = last_edits(keys, edits)
                 now = self._change([(key, _seen(found[key]), _edit(last[key])) for key in names], WRITE)
                 if now is None:
                     return result, (0,) * len(keys)
                 found = dict(zip(names, now, strict=True))
-                gevent.sleep(uniform(0, RETRY_S * attempt))
-        raise self.node.home.error("busy", f"others have changed the same key {ATTEMPTS} times in a row")
+        raise self.node.home.error("busy", BUSY)
 
     def put_many(self, entries: Sequence[tuple[bytes, Put]]) -> None:
         self._change([(key, ANY, _edit(put)) for key, put in dict(entries).items()], IDEMPOTENT)
