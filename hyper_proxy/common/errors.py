@@ -47,9 +47,9 @@ class BackendError(HyperProxyError):
     drained, maintenance (an operator has taken it out of service), busy (too much is pending), room (its peer serves),
     moving (its keys go to another server just now, and could not be handed over),
     exhausted (no descriptor for a connection), unknown (nobody has told where the server is), late (it is optional, and
-    was passed by), closed (the proxy itself has ended the connection or the storage), internal; of a file also
-    locked, full, broken, unwritable, size, io; of a SQL server also these and login (it refused the user), schema (the
-    table is not as configured), value (it refused one).
+    was passed by), closed (the proxy itself has ended the connection or the storage), plugin (a fault of its code),
+    internal; of a file also locked, full, broken, unwritable, size, io; of a SQL server also these, login (it refused
+    the user), schema (the table is not as configured), value (it refused one).
     sent: may the server have done what it was asked? Then only who may repeat the request can ask somebody else.
     """
 

@@ -53,7 +53,7 @@ DEFAULT = Default()
 SQL_MODE = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION"  # what does not fit is an error; a backslash escapes
 SERVER_SHARE = 0.8  # of read_ms after which a MariaDB gives a statement up itself, so that the connection stays good
 LOCK_SHARE = 0.4  # of read_ms that a lock is waited for, in whole seconds: twice, before the time is over
-WRONG_VALUE = (code for code, kind in KINDS.items() if kind == "value")
+WRONG_VALUE = frozenset(code for code, kind in KINDS.items() if kind == "value")
 ORDERLY = frozenset({DEADLOCK, DUPLICATE, LOCK_WAIT, *STATEMENT_TIMES, *WRONG_VALUE})
 """Errors that are an answer like others: after a ROLLBACK the connection is as it was before."""
 NONSENSE = (struct.error, ValueError, LookupError, AssertionError, TypeError, AttributeError, RuntimeError)

@@ -15,13 +15,12 @@ import gevent
 from gevent.event import Event
 
 from hyper_proxy.common.errors import BackendError, ClientError
-from hyper_proxy.conn_pool.sql_error import UNKNOWN
 
 T = TypeVar("T")
 
 FEW = 16  # keys; who asks for more asks alone
 MOST = 128  # keys, after which those who come are the next crowd
-OF_A_KEY = ("value", "size", UNKNOWN)  # kinds of errors that may be
+OF_A_KEY = ("value", "size")  # kinds of errors
 
 
 class _Crowd(Generic[T]):
