@@ -13,8 +13,9 @@ from zlib import crc32
 
 from hyper_proxy.common.board import BOARDS, WORDS
 
-HEAD = 8  # bytes of a word, of which the first is the place's name
-TEXT = HEAD + 4
+HEAD = 8  # bytes of the place's name
+CHECKED = HEAD + 4  # here begins what the checksum is of
+LONGEST = 8 * WORDS - CHECKED - 1  # bytes of a text
 MOST_KEPT = 8  # addresses of one cluster: one that answers knows the others
 
 
@@ -23,14 +24,14 @@ class Remembered:
 
     def __init__(self, name: str) -> None:
         try:
-            self.bytes = BOARDS.of("").place(f"last known {name}").bytes
+            self.place = BOARDS.of("").place(f"last known {name}").bytes
         except OSError:  # no place is left: this worker alone knows
-            self.bytes = memoryview(bytearray(HEAD * WORDS))
+            self.place = memoryview(bytearray(8 * WORDS))
 
     def get(self) -> tuple[str, int] | None:
         """None: nobody has told, or it is just being written."""
-        kept = bytes(self.bytes[TEXT:])
-        if int.from_bytes(self.bytes[HEAD:TEXT], "little") != crc32(kept) or not kept[0]:
+        kept = bytes(self.place[CHECKED:])
+        if int.from_bytes(self.place[HEAD:CHECKED], "little") != crc32(kept) or not kept[0]:
             return None
         host, _, port = kept[1 : 1 + kept[0]].decode().rpartition(":")
         return host, int(port)
@@ -39,10 +40,9 @@ class Remembered:
         """None: there is none."""
         if address == self.get():
             return
-        text = "{}:{}".format(*address).encode() if address else b""
-        size = len(text) if len(text) < len(self.bytes) - TEXT else 0
-        kept = (bytes([size]) + text[:size]).ljust(len(self.bytes) - TEXT, b"\0")
-        self.bytes[HEAD:] = crc32(kept).to_bytes(TEXT - HEAD, "little") + kept
+        text = _text(address) if address and _is_kept(address) else b""
+        kept = (bytes([len(text)]) + text).ljust(1 + LONGEST, b"\0")
+        self.place[HEAD:] = crc32(kept).to_bytes(CHECKED - HEAD, "little") + kept
 
 
 class RememberedMany:
@@ -57,6 +57,14 @@ class RememberedMany:
 
     def put(self, addresses: Iterable[tuple[str, int]]) -> None:
         """As many as there is room for."""
-        some: list[tuple[str, int] | None] = [*sorted(addresses)[:MOST_KEPT]]
+        some: list[tuple[str, int] | None] = [*sorted(filter(_is_kept, addresses))[:MOST_KEPT]]
         for one, address in zip(self.places, some + [None] * (MOST_KEPT - len(some)), strict=True):
             one.put(address)
+
+
+def _text(address: tuple[str, int]) -> bytes:
+    return "{}:{}".format(*address).encode()
+
+
+def _is_kept(address: tuple[str, int]) -> bool:
+    return len(_text(address)) <= LONGEST
