@@ -79,16 +79,16 @@ class LogFile:
 
     def _ends_well(self, lines: bytes, written: int) -> bool:
         """Only so many bytes of these lines were written: are they whole lines, or can they be made so? Another process
-        that writes to this file knows nothing of a piece of a line, and would go on behind it."""
+        that writes to this file knows nothing of a piece of a line, and would go on behind it. Of a standard error
+        nobody knows whose bytes are at its end: all who have inherited it move it on."""
         piece = written - lines.rfind(b"\n", 0, written) - 1
-        if not piece:
-            return True
+        if not piece or not self.path:
+            return not piece
         try:
             end = os.lseek(self.fd, 0, os.SEEK_CUR)
             if not self._is_regular() or os.fstat(self.fd).st_size != end:  # somebody has written behind it
                 return False
             os.ftruncate(self.fd, end - piece)
-            os.lseek(self.fd, end - piece, os.SEEK_SET)  # a standard error may be no file that is appended to
         except OSError:
             return False
         return True
