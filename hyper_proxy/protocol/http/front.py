@@ -59,9 +59,9 @@ class Http(Protocol):
 
     def serialize(self, reply: Response) -> bytes:
         """As the request at hand wants it: without a body, packed, the last one."""
-        request = self.reader.request
-        request.body = b""  # it may be large, and the client idle from now on
-        return responses.encode(reply, request, close=self.closing)
+        answer = responses.encode(reply, self.reader.request, close=self.closing)
+        self.reader.forget()
+        return answer
 
     def refuse(self, error: HyperProxyError) -> bytes:
         """An error is an object of JSON."""

@@ -14,6 +14,8 @@ from hyper_proxy.protocol.http.refusal import Refusal
 
 MAX_HEADERS = 100
 EMPTY_LINE = 3  # bytes of it, with the end of the line before
+MOST_DIGITS = 20  # of Content-Length: as many as 64 bits need
+SPACE = " \t"
 MOST_PIECES = 256  # that are parsed before others have their turn
 GZIP = 16 + zlib.MAX_WBITS
 # The target may be a whole address, as proxies are asked; whose it is does not matter here (RFC 9112, 3.2.2).
@@ -59,7 +61,7 @@ class Reader:
         self.left = 0
         self.silent = 0  # bytes taken in a row in which the parser found nothing to tell: it may be keeping them
         self.in_body = False
-        self.parts: list[bytes] = []
+        self.body: bytes | bytearray = b""
         self.fault: Refusal | None = None
         self.wants_continue = False
 
@@ -84,6 +86,11 @@ class Reader:
         """Does the client wait for leave to send the body? Only asked once of a request."""
         waits, self.wants_continue = self.wants_continue, False
         return waits
+
+    def forget(self) -> None:
+        """The request at hand is answered: its head may be large, and the client idle from now on."""
+        self.request = Request()
+        self.url = b""
 
     def _next_end(self, data: bytes, start: int, astride: int) -> int:
         """Where the request may end next, or the bytes do."""
@@ -115,7 +122,6 @@ class Reader:
         body = request.header("content-length") not in ("", "0") or request.header("transfer-encoding")
         if body or request.method == "CONNECT":
             raise Refusal(501, "no_upgrade", "no other protocol is served here")
-        request.keep_alive = "close" not in request.header("connection").lower()
 
     # --- callbacks
 
@@ -126,7 +132,7 @@ class Reader:
         self.url = b""
         self.head_size = self.size = self.left = self.silent = 0
         self.in_body = self.wants_continue = False
-        self.parts = []
+        self.body = b""
 
     def on_url(self, url: bytes) -> None:
         self.url += url
@@ -144,7 +150,7 @@ class Reader:
             return
         headers = self.request.headers
         text = name.decode("latin-1").lower()
-        here = value.decode("latin-1")
+        here = value.decode("latin-1").strip(SPACE)
         if text == "host" and text in headers:
             self._refuse(Refusal(400, "bad_host", "there are two headers Host"))
         headers[text] = f"{headers[text]}, {here}" if text in headers else here
@@ -157,8 +163,10 @@ class Reader:
         self.silent = 0
         self.in_body = True
         headers = request.headers
-        length = headers.get("content-length", "").strip()
+        length = headers.get("content-length", "")
         if length:
+            if len(length) > MOST_DIGITS:  # the parser counts zeros without end
+                self._refuse(Refusal(400, "malformed", f"Content-Length has more than {MOST_DIGITS} digits"))
             self._grow_body(int(length))
             self.size = 0
             self.left = int(length)
@@ -166,7 +174,8 @@ class Reader:
         coding = headers.get("transfer-encoding", "").lower()
         if coding not in ("", "chunked"):  # RFC 9112, 6.1; a packed body is named by Content-Encoding
             self._refuse(Refusal(501, "unknown_encoding", f"'{coding}' is not known as Transfer-Encoding; chunked is"))
-        self.wants_continue = headers.get("expect", "").lower() == "100-continue"
+        continues = self.parser.get_http_version() != "1.0"  # RFC 9110, 10.1.1
+        self.wants_continue = continues and headers.get("expect", "").lower() == "100-continue"
 
     def _check_host(self) -> None:
         """RFC 9112, 3.2: it must be there, though it may be empty."""
@@ -177,7 +186,12 @@ class Reader:
             self._refuse(Refusal(400, "bad_host", "the header Host is no name or address with or without a port"))
 
     def on_body(self, body: bytes) -> None:
-        self.parts.append(body)
+        if not self.body:
+            self.body = body  # most come in one piece
+        else:
+            if isinstance(self.body, bytes):
+                self.body = bytearray(self.body)  # chunks may have a byte each: an object for each would be fifty
+            self.body += body
         self.left = max(0, self.left - len(body))
         self._grow_body(len(body))
 
@@ -190,11 +204,11 @@ class Reader:
             request.query = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
         request.keep_alive = self.parser.should_keep_alive()
         try:
-            if self.parts or "content-encoding" in request.headers:
-                request.body = self._decoded(b"".join(self.parts), request.header("content-encoding").lower())
+            if self.body or "content-encoding" in request.headers:
+                request.body = self._decoded(bytes(self.body), request.header("content-encoding").lower())
         except Refusal as fault:
             self._refuse(fault)
-        self.parts = []
+        self.body = b""
         self.whole = True
 
     def _decoded(self, body: bytes, encoding: str) -> bytes:

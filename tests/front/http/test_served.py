@@ -93,11 +93,11 @@ def test_the_access_log_says_why_a_request_is_refused(web: Web) -> None:
 def test_a_body_counts_with_all_its_pieces(web: Web) -> None:
     raw = Raw(web.port)
     body = b"".join(b"%x\r\n%b\r\n" % (9000, b"\n\r\n" * 3000) for _ in range(10)) + b"0\r\n\r\n"
-    whole = CHUNKED + body + GET % b"a"
+    whole = CHUNKED + body
     for start in range(0, len(whole), 7001):
         raw.sock.sendall(whole[start : start + 7001])
     assert raw.file.readline().startswith(b"HTTP/1.1 201 ")
-    put = records(web, raw.sock, 2)[0]
+    (put,) = records(web, raw.sock, 1)
     raw.close()
     assert (put["command"], put["bytes_in"], put["key"]) == ("PUT", len(CHUNKED + body), digest(b"a"))
     assert web.redis.get("a") == b"\n\r\n" * 30_000
@@ -158,6 +158,16 @@ def test_leave_to_send_a_body_comes_behind_the_answers_before(web: Web) -> None:
     raw.sock.sendall(waiting + b"abc" + b"GET / HTTP/1.0\r\n\r\n")
     assert raw.file.readline().startswith(b"HTTP/1.1 204 "), "the body is there: nobody waits"
     raw.close()
+
+
+def test_a_length_without_end_ends_the_connection_behind_the_answers_before(web: Web) -> None:
+    web.redis.set("a", "1")
+    raw = Raw(web.port)
+    raw.sock.sendall(GET % b"a" + PUT + b"Content-Length: %b\r\n\r\n" % (b"0" * 3000) + GET % b"a")
+    answers = raw.file.read().split(b"HTTP/1.1 ")[1:]
+    raw.close()
+    assert [answer[:3] for answer in answers] == [b"200", b"400"]
+    assert b'"malformed"' in answers[1]
 
 
 def test_hot_and_large_keys_are_seen(web: Web) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,8 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hyper_proxy.protocol.functions.protocol import Client, Partly
+from hyper_proxy.protocol.http.front import Http
 from hyper_proxy.protocol.http.refusal import Refusal
 from hyper_proxy.protocol.http.requests import MOST_PIECES, Reader
+from hyper_proxy.protocol.http.responses import Response
 
 LIMITS: Any = SimpleNamespace(max_line_bytes=4000, max_value_bytes=100_000)
 
@@ -109,3 +113,82 @@ def test_leave_to_send_is_asked_for_once(body: bytes) -> None:
         assert (reader.waits(), reader.waits(), reader.left) == (True, False, 3)
         assert reader.feed(b"abcGET", 0, LIMITS) == 3
         assert reader.whole
+
+
+def head(*headers: bytes, version: bytes = b"1.1") -> bytes:
+    """The head of a PUT."""
+    return b"PUT /v1/web/a HTTP/%b\r\nHost: x\r\n%b\r\n" % (version, b"".join(one + b"\r\n" for one in headers))
+
+
+@pytest.mark.parametrize("digits", [21, 5000])
+def test_a_length_of_more_digits_than_any_number_has_is_malformed(digits: int) -> None:
+    limits: Any = SimpleNamespace(max_line_bytes=65536, max_value_bytes=100_000)
+    with pytest.raises(Refusal) as refused:
+        Reader().feed(head(b"Content-Length: " + b"0" * digits), 0, limits)
+    assert (refused.value.status, refused.value.word) == (400, "malformed")
+    reader = Reader()
+    whole = head(b"Content-Length: " + b"3".zfill(20)) + b"abc"
+    assert reader.feed(whole, 0, limits) == len(whole)
+    assert reader.whole and reader.request.body == b"abc"
+
+
+def test_space_around_the_value_of_a_header_is_none_of_it() -> None:
+    reader = Reader()
+    reader.feed(head(b"Content-Encoding: \t identity \t", b"Content-Length: 1 ", b"Expect: 100-continue\t"), 0, LIMITS)
+    assert reader.request.header("content-encoding") == "identity"
+    assert reader.waits()
+    Reader().feed(head(b"Transfer-Encoding: chunked ") + b"0\r\n\r\n", 0, LIMITS)
+
+
+def test_only_clients_that_know_it_are_given_leave_to_send() -> None:
+    reader = Reader()
+    reader.feed(head(b"Expect: 100-continue", b"Content-Length: 3", version=b"1.0"), 0, LIMITS)
+    assert not reader.waits()
+
+
+@pytest.mark.parametrize(
+    ("version", "connection", "keeps"),
+    [(b"1.1", b"", True), (b"1.1", b", close", False), (b"1.0", b"", False), (b"1.0", b", keep-alive", True)],
+)
+def test_a_wish_for_another_protocol_does_not_change_who_stays(version: bytes, connection: bytes, keeps: bool) -> None:
+    reader = Reader()
+    reader.feed(head(b"Upgrade: h2c", b"Connection: Upgrade" + connection, version=version), 0, LIMITS)
+    assert reader.whole and reader.request.keep_alive == keeps
+
+
+def test_a_body_of_small_chunks_takes_the_memory_of_its_bytes() -> None:
+    reader = Reader()
+    reader.feed(head(b"Transfer-Encoding: chunked"), 0, LIMITS)
+    piece = b"2\r\nab\r\n" * 1000
+    tracemalloc.start()
+    try:
+        for _ in range(40):
+            at = 0
+            while at < len(piece):
+                at = reader.feed(piece, at, LIMITS)
+        kept = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert 80_000 < kept < 160_000
+    at, end = 0, b"0\r\n\r\n"
+    while at < len(end):
+        at = reader.feed(end, at, LIMITS)
+    assert reader.whole and reader.request.body == b"ab" * 40_000
+
+
+def test_of_an_answered_request_nothing_is_kept() -> None:
+    instance: Any = SimpleNamespace(name="web", limits=SimpleNamespace(max_line_bytes=65536, max_value_bytes=100_000))
+    served = [Http().opened(Client("x", instance)) for _ in range(10)]
+    asked = head(b"Cookie: " + b"c" * 40_000, b"Content-Length: 9").replace(b"/a ", b"/a?x=%b " % (b"q" * 20_000))
+    tracemalloc.start()
+    try:
+        for one in served:
+            found = one.unserialize(asked, 0)
+            assert isinstance(found, Partly)
+            assert isinstance(one.unserialize(b"123456789", 0), tuple)
+            assert one.serialize(Response(204)).startswith(b"HTTP/1.1 204 ")
+            del found
+        kept = tracemalloc.get_traced_memory()[0] / len(served)
+    finally:
+        tracemalloc.stop()
+    assert kept < 6000
