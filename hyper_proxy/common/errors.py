@@ -51,9 +51,11 @@ class BackendError(HyperProxyError):
     internal; of a file also locked, full, broken, unwritable, size, io; of a SQL server also these, login (it refused
     the user), schema (the table is not as configured), value (it refused one).
     sent: may the server have done what it was asked? Then only who may repeat the request can ask somebody else.
+    untried: was it not asked at all, because it failed a while ago? Then this says nothing about how it is now.
     """
 
     sent = False
+    untried = False
 
     def __init__(self, instance: str, node: str, kind: str, detail: str) -> None:
         super().__init__(f"instance '{instance}' node '{node}': {detail}")

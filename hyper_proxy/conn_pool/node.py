@@ -182,7 +182,9 @@ class Node:
         for pause in (self.pause, self.refusals.get(greeting)):
             if pause is not None and pause.until > monotonic():
                 # The same text each time: who collects errors groups them by it.
-                return self.error(pause.kind, f"{pause.reason}; not tried again yet")
+                error = self.error(pause.kind, f"{pause.reason}; not tried again yet")
+                error.untried = True
+                return error
         return None
 
     def connect(self, greeting: Greeting, shared: bool = False) -> socket.socket:
@@ -243,6 +245,9 @@ class Node:
             self.told_down = ""
         if self.pause.failures:
             self.pause = Pause(self.backoff)
+        for greeting, pause in list(self.refusals.items()):
+            if pause.kind == Loading.kind:  # it has loaded, whoever asks
+                del self.refusals[greeting]
 
     def lost(self, kind: str, detail: str, blame: bool) -> BackendError:
         """A connection has ended; with `blame` the server is given a pause before the next one."""

@@ -82,7 +82,9 @@ class Heart:
         if node.out:
             self.pair.fell(sign.side, f"{node.out} by an operator")
         elif not sign.asked:
-            node.pause.until = 0.0  # each question must show something new, and one is no crowd
+            for pause in (node.pause, node.refusals.get(self.greeting)):
+                if pause is not None:
+                    pause.until = 0.0  # each question must show something new, and one is no crowd
             sign.asked = True
             node.lane(self.greeting).submit(self.question, ADMIN, sign, 0)
 

@@ -116,7 +116,7 @@ class Pair:
 
     def suspect(self, side: int, error: BackendError) -> None:
         """A request or a question of this worker has failed."""
-        if error is self.last or (error.kind not in DECISIVE and error.kind not in TELLING):
+        if error is self.last or error.untried or (error.kind not in DECISIVE and error.kind not in TELLING):
             return
         self.last = error
         self.heard_since[side] = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from tests.kit.fleet import Fleet
+from tests.kit.loading import VALUE, load_on, load_slowly
 from tests.kit.ports import free_port
 from tests.kit.servers import Running, redis_server
 from tests.kit.wait import wait_for
@@ -33,9 +33,7 @@ listen = ["127.0.0.1:{port}"]
   backoff = {{ base_ms = 20, max_ms = 100 }}
 """
 KEYS = [f"key:{number}" for number in range(300)]
-VALUE = "x" * 1100  # so that the server looks for requests at each key that it loads
 IN_TIME_S = 3.0
-SLOWLY = ["--loading-process-events-interval-bytes", "1024", "--key-load-delay", "50000"]  # microseconds for each key
 
 
 @dataclass
@@ -50,26 +48,6 @@ class Durable:
         """All that it has."""
         with redis.Redis(port=server.port, decode_responses=True) as client:
             return sorted(client.scan_iter())
-
-    def load_slowly(self, server: Running) -> None:
-        """It is killed and begins anew, and is in the middle of loading."""
-        with redis.Redis(port=server.port) as client:
-            client.save()
-        server.kill()
-        server.process = subprocess.Popen([*server.command, "--appendonly", "no", *SLOWLY])
-        wait_for(lambda: self.is_loading(server), "it loads")
-
-    def is_loading(self, server: Running) -> bool:
-        """Does it say so?"""
-        try:
-            return server.ask(b"PING\r\n").startswith(b"-LOADING")
-        except OSError:  # it does not listen yet
-            return False
-
-    def load_on(self, server: Running) -> None:
-        """Let it load as fast as it can."""
-        with redis.Redis(port=server.port) as client:
-            client.config_set("key-load-delay", 0)
 
     def is_down(self, label: str) -> bool:
         """Is it shown as down?"""
@@ -117,7 +95,7 @@ def test_a_server_that_loads_says_so_to_its_clients(durable: Durable) -> None:
     loading, well = durable.servers
     here, there = durable.keys(loading), durable.keys(well)
     assert len(here) > 100 and len(there) > 100
-    durable.load_slowly(loading)
+    load_slowly(loading)
     with redis.Redis(port=durable.port, retry=Retry(NoBackoff(), 0)) as client:
         for key, other in zip(here[:20], there[:20], strict=True):
             told = answer(client, key)
@@ -129,7 +107,7 @@ def test_a_server_that_loads_says_so_to_its_clients(durable: Durable) -> None:
         assert durable.is_down("a") and not durable.is_down("b")
         assert set(durable.fleet.stats()["instances"]["shop"]["nodes"]["a"]["errors"]) <= {"loading", "refused"}
         durable.fleet.wait_log("kind=loading")
-        durable.load_on(loading)
+        load_on(loading)
         wait_for(lambda: answer(client, here[0]).endswith(VALUE), "it is served")
         assert [answer(client, key) for key in here] == [key + VALUE for key in here]
         wait_for(lambda: not durable.is_down("a"), "it is up again")
