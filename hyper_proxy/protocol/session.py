@@ -149,8 +149,10 @@ class Session(Observed):
             self.depth = max(1, self.depth // 4)  # which is halved then: see answers()
         if self.batch.slots:
             self.client.write(self.answers())
-            if self.seeing or self.draft is not None:
-                self.record()
+        elif self.count():
+            self.measure(self.count(), b"")  # requests that want no answer
+        if self.seeing or self.draft is not None:
+            self.record()
 
     def make_way(self) -> None:
         """Let the event loop turn: a pipeline whose answers need no server would hold it as long as it lasts."""

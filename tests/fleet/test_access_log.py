@@ -73,6 +73,9 @@ CASES: dict[str, list[Case]] = {
          ("bogus", 1, 0, None, "reply")),
         (resp(b"MONITOR"), None, ("monitor", 1, 0, None, "reply")),
         (resp(b"SET", b"large", b"v" * 100_000), b"+OK\r\n", ("set", 1, 1, b"large", "")),
+        (b"mset  hset 1 get 22\r\n", b"+OK\r\n", ("mset", 1, 2, b"hset", "")),  # as words it has other places
+        (b"mget aaahset b c d e f\r\n", b"*6\r\n" + MISS * 6, ("mget", 1, 6, b"aaahset", "")),
+        (b"del hset get\r\n", b":2\r\n", ("del", 1, 2, b"hset", "")),
     ],
     "memcache": [
         (b"set k 0 0 3\r\nabc\r\n", b"STORED\r\n", ("set", 1, 1, b"k", "")),
@@ -198,6 +201,19 @@ def test_what_is_no_request_of_the_protocol_is_a_record_without_a_command(
     assert (record["bytes_in"], record["bytes_out"], record["error"]) == (len(bad), len(answer), "reply")
     counts = fleet.stats()["instances"]["user"]
     assert (counts["requests"]["admin"], counts["errors"]) == (1, {"client": 1})
+
+
+def test_a_request_that_wants_no_answer_is_in_a_record_of_its_own(start_fleet: StartFleet, own: Own) -> None:
+    server, port = own(memcached()), free_port()
+    fleet = start_fleet(config(port, server, "memcache", "json"))
+    with socket.create_connection(("127.0.0.1", port)) as sock:
+        for number, request in enumerate([b"set k 0 0 1 noreply\r\nx\r\n", b"verbosity 1 noreply\r\n"]):
+            sock.sendall(request)
+            wait_for(lambda so_far=number: len(sampled(fleet)) > so_far, f"{request!r} is in the log")
+        exchange(sock, b"get k\r\n", b"VALUE k 0 1\r\nx\r\nEND\r\n")
+    wait_for(lambda: len(sampled(fleet)) == 3, "all are in the log")
+    records = [(record["command"], record["requests"], record["bytes_in"]) for record in sampled(fleet)]
+    assert records == [("set", 1, 24), ("verbosity", 1, 21), ("get", 1, 7)]
 
 
 LEVELS = """

@@ -245,10 +245,10 @@ class RedisSession(Session):
     @cython.cfunc
     def forward(self, command: Command, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> None:
         """One key: the request goes to its shard as it came."""
+        self.tally(command.klass)
         if self.framer.key_end - self.framer.key_start > self.max_key:
             self.refuse_key()
             return
-        self.tally(command.klass)
         shard: cython.Py_ssize_t = self.placement.locate(buf, self.framer.key_start, self.framer.key_end)
         lane: Lane = self.lanes[shard]
         raw: bytes = buf if end - start == len(buf) else buf[start:end]
@@ -263,12 +263,12 @@ class RedisSession(Session):
         framer: Framer = self.framer
         kind: Split = SPLITS[command.reduce]
         reducer: Split = kind.fresh()
+        self.tally(command.klass)
         if (framer.argc - 1) % reducer.words_per_key:
             self.batch.add(error(b"ERR wrong number of arguments for '%b' command" % command.name))
             self.stats.error("client")
             return
         part: Part
-        self.tally(command.klass)
         several: cython.bint = reducer.cut(buf, framer.args, framer.argc, self.placement)
         if reducer.longest > self.max_key:
             self.refuse_key()
@@ -333,7 +333,10 @@ class RedisSession(Session):
     def split_request(self, command: Command, raw: bytes) -> bool:
         """`split` for a request that came the long way."""
         self.framer.scan(raw, 0)
-        self.split(command, raw, 0, len(raw))
+        try:
+            self.split(command, raw, 0, len(raw))
+        finally:
+            self.framer.argc = 0  # its places are those of `raw`, and not of what was read
         return True
 
     def let_go(self) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 import redis
 
+from tests.front.redis.conftest import Proxy
 from tests.kit.fleet import Fleet
 from tests.kit.ports import free_port
 from tests.kit.servers import Running, redis_server
@@ -141,3 +142,15 @@ def test_what_a_server_will_not_put_into_a_transaction_is_not_done(
     assert answer.startswith(b"+PONG\r\n+OK\r\n-NOPERM ")
     assert b"-EXECABORT " in answer and answer.endswith(b"$-1\r\n+OK\r\n")
     assert server.exists("k", "n") == 0
+
+
+NOTHING = b"*2001\r\n" + b"$-1\r\n" * 2001
+
+
+def test_an_inline_request_of_many_words_harms_nobody(proxy: Proxy) -> None:
+    """Its words as redis sends them lie at other places than in the line; one request in a hundred is looked at."""
+    line = b"mget aaaaaahset " + b" ".join(b"x%d" % number for number in range(2000)) + b"\r\n"
+    with socket.create_connection(("127.0.0.1", proxy.ports["user"])) as sock, sock.makefile("rb") as file:
+        for _ in range(500):
+            sock.sendall(line)
+            assert file.read(len(NOTHING)) == NOTHING
