@@ -97,6 +97,24 @@ def test_a_key_that_is_too_long_is_refused_and_the_rest_goes_on(serve: Callable[
     assert (answers[0], answers[4]) == (True, b"1")
 
 
+def test_a_key_that_is_too_long_spoils_the_transaction(serve: Callable[..., tuple[Fleet, int]]) -> None:
+    fleet, port = serve("max_key_bytes = 5")
+    with redis.Redis(port=port, protocol=2, single_connection_client=True) as client:
+        client.execute_command("MULTI")
+        client.execute_command("SET", "1", "x")
+        with pytest.raises(redis.ResponseError, match="max_key_bytes"):
+            client.execute_command("SET", "123456", "x")
+        with pytest.raises(redis.exceptions.ExecAbortError):
+            client.execute_command("EXEC")
+        assert client.get("1") is None
+        before = fleet.stats()["instances"]["user"]["requests"]["read"]
+        with pytest.raises(redis.ResponseError, match="max_key_bytes"):
+            client.get("123456")
+        with pytest.raises(redis.ResponseError, match="max_key_bytes"):
+            client.mget("1", "123456")
+    assert fleet.stats()["instances"]["user"]["requests"]["read"] == before + 2
+
+
 def test_a_request_that_never_ends_is_refused(serve: Callable[..., tuple[Fleet, int]]) -> None:
     _, port = serve('max_request_bytes = "64KB"')
     with socket.create_connection(("127.0.0.1", port)) as client:

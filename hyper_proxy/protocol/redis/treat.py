@@ -82,8 +82,7 @@ def _serve(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -
     if row.dangerous:
         policy.check_allowed(session.instance, wording.permission(row))
     if any(len(argv[position]) > session.max_key for position in commands.keys_of(row, argv)):
-        session.refuse_key()
-        return True
+        raise wording.ErrorReply(wording.long_key(session.max_key))
     if session.subscriber is not None and not session.subscriber.permits(row):
         raise wording.ErrorReply(wording.only_subscribing(row))
     if session.transaction is not None and session.transaction.takes(row):
