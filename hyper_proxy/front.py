@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from hyper_proxy.common.present import Present
-from hyper_proxy.config.model import Instance
+from hyper_proxy.config.model import FORWARDED, Instance
 from hyper_proxy.hashing.placement import Placement
 from hyper_proxy.stats.classes import CLASSES
 from hyper_proxy.stats.instance import InstanceStats
@@ -27,8 +27,12 @@ class Snapshot:
     placement: Placement
 
     def is_like(self, other: Snapshot) -> bool:
-        """Can a client's session go on with the other one: the same protocol on the same kind of storage?"""
-        return self.instance.protocol == other.instance.protocol and type(self.storage) is type(other.storage)
+        """Can a client's session go on with the other one: the same protocol, on the same kind of storage if it knows
+        one of them closer than as keys and values?"""
+        protocol = self.instance.protocol
+        if protocol != other.instance.protocol:
+            return False
+        return protocol not in FORWARDED or type(self.storage) is type(other.storage)
 
 
 class Front(Present):

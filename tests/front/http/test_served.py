@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import redis
 
 from hyper_proxy.common.keyname import digest
 from tests.front.http.test_http import CHUNKED, PUT, Web
@@ -168,6 +169,29 @@ def test_a_length_without_end_ends_the_connection_behind_the_answers_before(web:
     raw.close()
     assert [answer[:3] for answer in answers] == [b"200", b"400"]
     assert b'"malformed"' in answers[1]
+
+
+def test_clients_go_on_over_a_reload_to_another_kind_of_storage(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        port, server = free_port(), redis_server()
+        stack.callback(server.stop)
+        levels = ['storage = "sqlite"\nservers = ["keys.db"]', f'storage = "redis"\nservers = ["{server.address}"]']
+        head = f'[proxy]\nworkers = 1\n[[instance]]\nname = "web"\nprotocol = "http"\nlisten = ["127.0.0.1:{port}"]\n'
+        fleet = stack.enter_context(Fleet(head + "[[instance.level]]\n" + levels[0], tmp_path))
+        raw = Raw(port)
+        for number in range(4):
+            raw.sock.sendall(PUT + b"Content-Length: 1\r\n\r\n%d" % number + GET % b"a")
+            response = [raw.file.readline() for _ in range(10)]
+            assert response[0].startswith(b"HTTP/1.1 20"), response
+            while response[-1] != b"\r\n":
+                response.append(raw.file.readline())
+            assert raw.file.read(1) == b"%d" % number
+            level = levels[(number + 1) % 2]
+            fleet.write(head + "[[instance.level]]\n" + level)
+            assert fleet.reload().accepted
+        raw.close()
+        with redis.Redis(port=server.port) as storage:
+            assert storage.get("a") == b"3"
 
 
 def test_hot_and_large_keys_are_seen(web: Web) -> None:
