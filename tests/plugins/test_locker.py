@@ -16,7 +16,7 @@ from tests.plugins.texts import config, instance
 
 LOGGED = "\n[log]\naccess_sample = 1.0\n"
 
-PICKY = '''
+PICKY = """
 from hyper_proxy import plugin
 
 
@@ -52,7 +52,7 @@ class Picky(plugin.Protocol):
 
     def refuse(self, error):
         return f"! {error.kind}: {error}\\n".encode()
-'''
+"""
 
 
 def test_each_client_has_a_name_of_its_own(start: Start) -> None:
@@ -117,6 +117,25 @@ def test_the_access_log_knows_all_bytes_of_a_request_and_the_word_for_an_error(s
     assert "command=get" in records[0] and "keys=1" in records[0] and "error=nameless" in records[0]
     assert "command=put" in records[2] and 'error=""' in records[2]
     assert f"bytes_in={len('put k 300000') + 1 + len(value)} bytes_out=3 " in records[2]
+
+
+def test_the_bytes_of_a_request_are_counted_once_though_they_come_with_others(start: Start) -> None:
+    port = free_port()
+    fleet = start(config(["locker.py"], instance("locker", port, limits='max_request_bytes = "64KB"')) + LOGGED)
+    with Lines(port) as client:
+        assert client.ask(b"name ann\nput k 10\n12345", lines=2) == [b"ok", b"go on"]
+        logged(fleet, 1)
+        assert client.ask(b"67890get k\n", lines=3) == [b"ok", b"10", b"1234567890"]
+        logged(fleet, 2)
+        client.send(b"put k 99999\n" + b"x" * (65_537 - len("put k 99999\n")))
+        assert b"max_request_bytes" in client.read_to_end()
+    records = logged(fleet, 3)
+    assert len(records) == 3
+    assert "command=name" in records[0] and f"bytes_in={len('name ann') + 1} " in records[0]
+    assert "command=put" in records[1] and f"bytes_in={len('put k 10') + 1 + 10 + len('get k') + 1} " in records[1]
+    assert "requests=1" in records[2] and "error=max_request_bytes" in records[2]
+    row = fleet.stats()["instances"][f"locker{port}"]["requests"]
+    assert row == {"read": 1, "idempotent": 1, "write": 0, "admin": 2}
 
 
 def logged(fleet: Fleet, count: int) -> list[str]:

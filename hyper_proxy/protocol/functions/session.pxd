@@ -14,3 +14,4 @@ cdef class FunctionSession(Session):
     cdef Py_ssize_t lacks
 
     cdef Py_ssize_t keep(self, object partly, bytes buf, Py_ssize_t start) except -1
+    cdef Py_ssize_t let_go(self, object fault, Py_ssize_t end) except -1

@@ -29,6 +29,9 @@ class FunctionSession(Session):
     """protocol: the object that serves this client. owner: the plug-in whose it is; None when it is built in, and then
     what its functions raise unexpectedly ends the client, as a fault of any other part of the proxy does.
 
+    A request that is not whole may be taken in pieces. `seen_from` is below 0 by what was taken before, so that the
+    bytes of a batch are all bytes of its requests; what is taken of one that a later batch ends is not among them.
+
     requests, faults  of the present batch
     taken             bytes of an unfinished request that its `unserialize` keeps, of which `lacks` are still to come
     """
@@ -70,16 +73,15 @@ class FunctionSession(Session):
             try:
                 found: object = self.unserialize(buf, start)
             except HyperProxyError as fault:
-                self.closing = True
-                self.say(self.error_reply(fault))
-                self.tally(ADMIN)
-                start = n
+                start = self.let_go(fault, n)
                 break
             if isinstance(found, Partly):
                 start = self.keep(found, buf, start)
                 break
             if not isinstance(found, tuple):
                 self.need = max(n - start + 1, found or 0)
+                if self.taken + n - start > self.max_request:
+                    start = self.let_go(self.too_long(), n)
                 break
             request, start = found
             depth -= 1
@@ -102,12 +104,27 @@ class FunctionSession(Session):
         if end == start:
             self.need = len(buf) - start + 1
         self.taken += end - start
-        self.lacks = partly.lacks
-        if self.taken > self.max_request:
-            self.closing = True
-            self.say(self.error_reply(self.beyond("max_request_bytes", "the request is longer than")))
+        self.lacks = min(partly.lacks, self.max_request + 1)
+        rest: cython.Py_ssize_t = len(buf) - end if end == start else 0  # else it is asked for at once
+        if self.taken + rest > self.max_request:
+            end = self.let_go(self.too_long(), len(buf))
         self.note_rest()
         return end
+
+    @cython.cfunc
+    @cython.exceptval(-1, check=False)
+    def let_go(self, fault: HyperProxyError, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Where the request ends that has come up to `end` is not known: the client is told why, and nothing more is
+        read."""
+        self.closing = True
+        self.taken = self.lacks = 0
+        self.say(self.error_reply(fault))
+        self.tally(ADMIN)
+        return end
+
+    def too_long(self) -> HyperProxyError:
+        """The fault of a request that grows without end."""
+        return self.beyond("max_request_bytes", "the request is longer than")
 
     @cython.cfunc
     def note_rest(self) -> None:
@@ -121,6 +138,7 @@ class FunctionSession(Session):
 
     @cython.ccall
     def finish(self) -> None:
+        self.seen_to -= self.taken
         Session.finish(self)
         self.requests.clear()
         self.faults.clear()
@@ -134,12 +152,15 @@ class FunctionSession(Session):
     def unserialize(self, buf: bytes, start: int) -> tuple[Request, int] | Partly | int | None:
         """What the protocol makes of these bytes, which must be possible."""
         found = self.call("unserialize", buf, start)
-        if found is None or (isinstance(found, int) and found > 0):
-            return found
+        if found is None:
+            return None
+        if isinstance(found, int) and found > 0:
+            return min(found, self.max_request + 1 - self.taken)
         if isinstance(found, Partly):
-            if isinstance(found.end, int) and start <= found.end <= len(buf) and isinstance(found.reply, bytes):
+            if _is_possible(found, start, len(buf)):
                 return found
-            raise self.misuse("unserialize", "Partly(end, bytes), its end among the bytes at hand", found)
+            wanted = "Partly(end, bytes), its end among the bytes at hand, and lacks not below 0"
+            raise self.misuse("unserialize", wanted, found)
         try:
             request, end = found
         except (TypeError, ValueError):
@@ -244,3 +265,10 @@ class FunctionSession(Session):
         except HyperProxyError as fault:
             self.note_fault(fault)
             return None
+
+
+def _is_possible(partly: Partly, start: int, size: int) -> bool:
+    """Are these the fields of what is not all there in buffer[start:size]? A plug-in fills them in."""
+    end, lacks = partly.end, partly.lacks
+    numbers = isinstance(end, int) and start <= end <= size and isinstance(lacks, int) and lacks >= 0
+    return numbers and isinstance(partly.reply, bytes)
