@@ -1,8 +1,8 @@
-"""Keeps what a side of a pair has missed, and copies it from its peer, key by key, whatever was done to them.
+"""Keeps what a side of a pair has missed, and copies these keys from its peer, whatever was done to them.
 
 A key is held while it is copied: no write of it begins in any worker, and those under way have ended. So what is copied
-is what the key has, and the next write comes after it in both rooms. Some keys are copied together; then nothing is
-copied for as long as that took, so half of the time is the clients'.
+is what the key has, and the next write comes after it in both rooms. Some keys are copied together, as many as have
+little enough; then nothing is copied for as long as that took, so half of the time is the clients'.
 
 A side that has missed something catches up: it gets all writes again, and what it has missed before is copied. A side
 that may lack anything (its process began anew, its journal was full, its peer was emptied) is emptied first, and all
@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby, islice
+from operator import itemgetter
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +39,8 @@ GRACE_S = 0.05  # a record that is just being written is in its file by then
 QUIET_S = 2.0  # so long the end of the writes of a key is waited for
 STEP_S = 0.001
 MOST_KEYS = 64  # that are held, and copied, together
-BATCH_BYTES = 1 << 18  # so much they should have
+MOST_READ = 16  # of them that are asked for at once: nobody knows before how much they have
+BATCH_BYTES = 1 << 18  # when they have so much, the others wait for the next batch
 SIDES = ("a", "b")  # in the names of files: the servers of a pair in the order of their addresses
 SETTLE_S = 1.0  # writes that began under another state have ended by then
 
@@ -63,7 +66,6 @@ class Copying:
         ]
         self.doubtful = _DOUBTFUL.setdefault(name, set())
         self.clearing = False
-        self.most_keys = 1  # in the next batch: nobody knows yet how much keys have
         pair.count_missed = lambda side: len(self.journals[side].known)
         for side in range(2):
             if not self.journals[side].is_empty():
@@ -138,42 +140,58 @@ class Copying:
 
     def _copy_all(self, side: int, keys: Iterable[Missed]) -> int:
         """How many there were. Raises BackendError."""
-        count = 0
-        for db, batch in self._batches(keys):
-            self._copy(side, db, batch)
-            count += len(batch)
-        return count
+        return sum(len(done) for done in self._copy_some(side, keys))
 
-    def _batches(self, keys: Iterable[Missed]) -> Iterator[tuple[int, list[bytes]]]:
-        """Keys of one database that are to be copied together."""
-        batch: list[bytes] = []
-        of = 0
-        for db, key in keys:
-            if batch and (db != of or len(batch) >= self.most_keys):
-                yield of, batch
-                batch = []
-            of = db
-            batch.append(key)
-        if batch:
-            yield of, batch
+    def _copy_some(self, side: int, keys: Iterable[Missed]) -> Iterator[list[Missed]]:
+        """Copy all; those that were copied just now. Raises BackendError: of a key that could not be copied alone."""
+        coming = iter(keys)
+        batch = list(islice(coming, MOST_KEYS))
+        while batch:
+            db, group = next(groupby(batch, itemgetter(0)))
+            together = [key for _, key in group]
+            try:
+                count = self._copy(side, db, together)
+            except BackendError:
+                if len(together) == 1:
+                    raise
+                for key in together:
+                    self._copy(side, db, [key])
+                    yield [(db, key)]
+                del batch[: len(together)]
+            else:
+                yield batch[:count]
+                del batch[:count]
+            batch += islice(coming, MOST_KEYS - len(batch))
 
-    def _copy(self, side: int, db: int, keys: Sequence[bytes]) -> None:
-        """All at once. Raises BackendError; then they are still to be done."""
+    def _copy(self, side: int, db: int, keys: Sequence[bytes]) -> int:
+        """The first ones, all at once; how many? Raises BackendError; then they are still to be done."""
         cells = {cell_of(db, key) for key in keys}
         self._hold(cells, side)
         began = monotonic()
         try:
-            source, lane = self._lane(1 - side, db), self._lane(side, db)
-            questions = [self.speech.take_out(key) for key in keys]
-            replies = iter(self._answers(source, [one for each in questions for one in each], READ))
-            found = [[next(replies) for _ in each] for each in questions]
-            self._answers(lane, [self._putting(*one) for one in zip(keys, found, strict=True)], IDEMPOTENT)
-            lane.node.counts.copied += len(keys)
+            found = self._take_out(self._lane(1 - side, db), keys)
+            lane = self._lane(side, db)
+            self._answers(lane, [self._putting(*one) for one in zip(keys, found, strict=False)], IDEMPOTENT)
+            lane.node.counts.copied += len(found)
         finally:
             self.overlap.let_go(cells)
-        size = sum(len(reply) for each in found for reply in each)
-        self.most_keys = max(1, min(MOST_KEYS, 2 * len(keys), BATCH_BYTES * len(keys) // (size + 1)))
         gevent.sleep(monotonic() - began)
+        return len(found)
+
+    def _take_out(self, lane: Lane, keys: Sequence[bytes]) -> list[list[bytes]]:
+        """The answers of the first ones, until they are BATCH_BYTES. Raises BackendError."""
+        found: list[list[bytes]] = []
+        size = 0
+        while len(found) < len(keys):
+            more = min(MOST_READ, max(1, len(found)))
+            questions = [self.speech.take_out(key) for key in keys[len(found) : len(found) + more]]
+            replies = iter(self._answers(lane, [one for each in questions for one in each], READ))
+            for each in questions:
+                found.append([next(replies) for _ in each])
+                size += sum(map(len, found[-1]))
+                if size >= BATCH_BYTES:
+                    return found  # what was read beyond that is read again
+        return found
 
     def _putting(self, key: bytes, replies: Sequence[bytes]) -> bytes:
         return self.speech.put_in(key, replies, replace=True) or self.speech.remove(key)
@@ -227,13 +245,13 @@ class Copying:
         self.keep(side, doubtful)
 
     def _clear(self) -> None:
-        side = 1 - self.pair.active
-        doubtful = list(self.doubtful)
+        left = set(self.doubtful)
         self.doubtful.clear()
         try:
-            self._copy_all(side, sorted(doubtful))
+            for done in self._copy_some(1 - self.pair.active, sorted(left)):
+                left.difference_update(done)
         except BackendError:
-            self.doubtful.update(doubtful)
+            self.doubtful.update(left)
         finally:
             self.clearing = False
 

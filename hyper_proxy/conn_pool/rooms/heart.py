@@ -105,7 +105,8 @@ class Heart:
             self.mend(side)
             self.told[side] = ""
         except BackendError as error:
-            self.pair.suspect(side, error)
+            at_fault = side if error.node == self.pair.nodes[side].where else 1 - side  # what is copied is read there
+            self.pair.suspect(at_fault, error)
             self._tell(side, str(error))
         finally:
             self.mending = False
