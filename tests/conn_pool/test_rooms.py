@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from errno import EIO
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +147,42 @@ def test_a_doubtful_key_that_can_not_be_copied_has_no_other_copied_again(make: C
     assert node.counts.copied == 40
     mirror.servers[1].ask(b"ACL SETUSER default allkeys\r\n")
     until(lambda: node.counts.copied == 41, "it is copied, too")
+
+
+def test_a_disk_that_fails_costs_no_write(
+    make: Callable[..., Mirror], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    mirror = make(sync="yes")
+    mirror.miss({"before": "x"})
+
+    def fail(_: int) -> None:
+        raise OSError(EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fdatasync", fail)
+    assert mirror.write({"after": "y", "more": "z"}) == [b"+OK\r\n"] * 2
+    assert not any(mirror.copying.overlap.counts)
+    mirror.servers[1].thaw()
+    until(mirror.is_equal, "it is copied whole")
+    assert mirror.has() == 3
+    told = [line for line in capfd.readouterr().err.splitlines() if "room.lost" in line or "room.unsafe" in line]
+    assert [line.split()[2] for line in told] == ["room.lost", "room.unsafe"]
+    assert all("Input/output error" in line for line in told)
+
+
+def test_a_write_that_could_not_begin_holds_up_no_copy(
+    make: Callable[..., Mirror], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror = make()
+    mirror.miss({"before": "x"})
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr(mirror.copying, "keep", raise_memory_error)
+        mirror.write({"never": "x"})
+    mirror.servers[1].thaw()
+    until(mirror.is_equal, "it is equal")
+    assert mirror.write({"never": "y"}) == [b"+OK\r\n"]
+    assert not any(mirror.copying.overlap.counts)
+
+
+def raise_memory_error(*_: object) -> None:
+    """As any step may."""
+    raise MemoryError

@@ -100,22 +100,30 @@ class MirrorLeg(RoomLeg):
         overlap, pair = self.copying.overlap, self.pair
         if not overlap.enter(self.cells):
             return False
-        self.crowded, self.others = overlap.others(self.cells)
         side = pair.active
-        lane, peer = self.mirror.lanes[side], self.mirror.lanes[1 - side]
+        try:
+            self.crowded, self.others = overlap.others(self.cells)
+            self._tell_peer(1 - side)
+        except BaseException:
+            overlap.leave(self.cells)  # else nobody would ever copy what has one of them
+            raise
+        self.mirror.lanes[side].submit(self.raw, self.klass, self, side)
+        return True
+
+    def _tell_peer(self, other: int) -> None:
+        """Send it to this side, too, or keep that it has missed it."""
+        pair, peer = self.pair, self.mirror.lanes[other]
         if self.empties:
-            pair.lose(1 - side, "its peer is emptied by a command, and it will be copied")
-        self.before = pair.state(1 - side)
+            pair.lose(other, "its peer is emptied by a command, and it will be copied")
+        self.before = pair.state(other)
         gets = not self.before or self.before & (CATCHING_UP | DOWN) == CATCHING_UP
         self.outcomes = [None, None]
         self.open = 1
         if gets and not peer.is_full(self.klass):
             self.open = 2
-            peer.submit(self.raw, self.klass, self, 1 - side)
+            peer.submit(self.raw, self.klass, self, other)
         else:
-            self.copying.keep(1 - side, self.missed)
-        lane.submit(self.raw, self.klass, self, side)
-        return True
+            self.copying.keep(other, self.missed)
 
     def deliver(self, position: int, reply: bytes | BackendError) -> None:
         self._note(position, reply)

@@ -207,10 +207,15 @@ class Pair:
         self._set(side, _BEHIND)
         self._set(side, _LOST)
         self._set(side, _CATCHING_UP, 0)
-        if not known and self.rooms.sync == "yes":
-            self.place.board.to_disk()  # what it misses from now on is in no journal
-        if not known:
-            log.error("room.lost", instance=self.instance, node=self.nodes[side].label, room=self.names[side], why=why)
+        if known:
+            return
+        where = {"instance": self.instance, "node": self.nodes[side].label, "room": self.names[side]}
+        log.error("room.lost", **where, why=why)
+        if self.rooms.sync == "yes":
+            try:
+                self.place.board.to_disk()  # what it misses from now on is in no journal
+            except OSError as error:  # it is known as long as the machine lives: better than no writes at all
+                log.error("room.unsafe", **where, why=f"{self.rooms.folder}: {error.strerror}")
 
     def found(self, side: int) -> bool:
         """All that it may have lacked was copied, unless it was lost once more in the meantime."""
