@@ -76,6 +76,7 @@ listen = ["127.0.0.1:11313"]
 name = "web"
 protocol = "http"
 listen = ["127.0.0.1:8080"]
+limits = { max_key_bytes = 100, max_arguments = 16 }
   [[instance.level]]
   storage = "sqlite"
   servers = ["/var/lib/x.db"]
@@ -220,6 +221,14 @@ NOT_SERVED = [
     ("page", f"get {'k' * 251}", "CLIENT_ERROR bad command line format"),
     ("page", "mg a q q", "CLIENT_ERROR duplicate flag"),
     ("page", "stats reset", "CLIENT_ERROR stats reset"),
+    ("page", "stats noreply", "ERROR"),
+    ("page", "verbosity noreply", "CLIENT_ERROR bad command line format"),
+    ("flushed", "cache_memlimit noreply", "ERROR"),
+    ("flushed", "flush_all noreply noreply", "CLIENT_ERROR invalid exptime argument"),
+    ("web", "GET _mget", "405 no_such_method"),
+    ("web", "PUT /v1/web/_mget", "405 no_such_method"),
+    ("web", f"MGET a {'k' * 101}", "400 key_too_long"),
+    ("web", "MGET" + " k" * 17, "400 too_many_keys"),
     ("feed", "get other:1", "CLIENT_ERROR no lushan database is configured"),
     ("feed", "gets user:1", "CLIENT_ERROR gets is not served: Lushan has no cas; use get"),
     ("feed", "delete user:1", "CLIENT_ERROR delete is not served: Lushan serves get only"),
@@ -235,6 +244,35 @@ def test_what_is_not_served_says_what_the_client_reads(
     assert answer["error"].startswith(error)
     assert not answer["served"]
     assert not answer["requests"]
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [(("GET", ""), "404 no_key"), (("MGET", "a", ""), "400 bad_keys"), (("MGET", "a\udcff"), "400 bad_keys")],
+)
+def test_what_is_no_key_of_http(
+    words: tuple[str, ...], error: str, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = ask(file, capsys, "web", *words)
+    assert (answer["served"], answer["error"]) == (False, error)
+
+
+@pytest.mark.parametrize(
+    ("line", "sent"),
+    [
+        ("flush_all noreply", ["flush_all"]),
+        ("flush_all 010 noreply", ["flush_all", "10"]),
+        ("flush_all -1", ["flush_all", "-1"]),
+        ("cache_memlimit 64 noreply", ["cache_memlimit", "64"]),
+        ("stats items", ["stats", "items"]),
+    ],
+)
+def test_servers_are_asked_as_the_front_asks_them(
+    line: str, sent: list[str], file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = ask(file, capsys, "flushed", *line.split())
+    assert [request["words"] for request in answer["requests"]] == [sent] * 2
+    assert answer["way"].endswith("no answer is waited for" if "noreply" in line else "the replies become one")
 
 
 def test_lushan_keys_carry_the_number_of_their_database(file: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -314,6 +352,7 @@ def test_allowances_are_shown(file: str, capsys: pytest.CaptureFixture[str]) -> 
         (["user", "CLIENT", "X"], "unknown subcommand 'X'"),
         (["web", "GET", "/v1/wed/a"], "'wed' is another instance"),
         (["web", "GET", "/v1/web/"], "which key? /v1/web/KEY"),
+        (["web", "POST", "/v1/web/_mget"], "its keys are in its body: ask for MGET KEY"),
         (["user", "GET"], "wrong number of arguments for 'get' command"),
         (["user", "MSET", "a", "1", "b"], "wrong number of arguments for 'mset' command"),
         (["page", "GET", "a"], "memcache has no command 'GET'; did you mean 'get'?"),

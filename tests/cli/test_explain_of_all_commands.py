@@ -201,7 +201,7 @@ delete KEY | delete KEY 0 | delete KEY 5 | incr KEY 1 | incr KEY x | incr KEY | 
 mg KEY v | mg KEY v t f c | mg KEY q | mg KEY q q | mg KEY Z | mg YQ== b v | me KEY | md KEY | md KEY C5 | md KEY I
 ms KEY 1 | ms KEY 1 F5 | ms KEY 1 T10 | ms KEY 1 C5 | ms KEY x | ma KEY | ma KEY N10 J5 | ma KEY D
 verbosity 1 | verbosity x | stats | stats items | stats reset | stats cachedump 1 10 | stats cachedump x 1
-flush_all | flush_all 10 | flush_all x | flush_all -1 | cache_memlimit 64 | cache_memlimit x
+flush_all | flush_all 10 | flush_all x | flush_all -1 | cache_memlimit 64 | cache_memlimit x | stats noreply
 slabs x | lru x | lru_crawler x | extstore x | shutdown | watch
 """
 STORES = frozenset(b"set add replace append prepend cas ms".split())
@@ -240,7 +240,7 @@ def test_of_memcache(allow: str, start_fleet: StartFleet, own: Own, tmp_path: Pa
 PATHS = """
 GET KEY | HEAD KEY | PUT KEY | DELETE KEY | PUT KEY?ttl=5 | PUT KEY?ttl=x | PUT KEY?ttl=0 | PUT KEY?flags=5
 PUT KEY?flags=x | GET LONG | PUT LONG | DELETE LONGER | GET /user:ann | PUT /
-GET /v1/openapi.json | PUT /v1/openapi.json
+GET ALL | PUT ALL | DELETE ALL | GET /v1/openapi.json | PUT /v1/openapi.json
 """
 
 
@@ -266,7 +266,8 @@ def test_of_http(start_fleet: StartFleet, own: Own, tmp_path: Path) -> None:
     limited = {name: f"{text}  [instance.limits]\n  max_key_bytes = 500\n" for name, text in levels.items()}
     asked = start(start_fleet, limited, "http", "[]", own(redis_server()), ())
     for name in levels:
-        keys = {"KEY": f"/v1/{name}/k", "LONG": f"/v1/{name}/{'k' * 400}", "LONGER": f"/v1/{name}/{'k' * 600}"}
+        keys = {"KEY": f"/v1/{name}/k", "LONG": f"/v1/{name}/{'k' * 400}", "LONGER": f"/v1/{name}/{'k' * 600}",
+                "ALL": f"/v1/{name}/_mget"}  # fmt: skip
         for sample in PATHS.replace("\n", "|").split("|"):
             if sample.strip():
                 method, path = sample.split()

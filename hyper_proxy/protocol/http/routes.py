@@ -16,6 +16,7 @@ from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ, WRITE
 from hyper_proxy.storage.keyvalue import KeyValue
 
 ROOT = b"/v1/"
+ALL_KEYS = b"_mget"
 MGET = "MGET"  # what POST /v1/INSTANCE/_mget is called where only a word is seen
 
 OnKey = Callable[[KeyValue, bytes, Request], Response]
@@ -57,7 +58,7 @@ def _errand(instance: Instance, request: Request) -> Errand:
     name, _, key = path[len(ROOT) :].partition(b"/")
     if name != instance.name.encode():
         raise Refusal(404, "no_such_instance", f"this address serves the instance '{instance.name}'")
-    if key == b"_mget":
+    if key == ALL_KEYS:
         allow(request, "POST")
         names, keys = values.keys_of(request)
         return Errand(MGET, keys, content=lambda kv: values.mget(kv, names, keys), close=close)
@@ -71,7 +72,7 @@ def _errand(instance: Instance, request: Request) -> Errand:
 
 def _klass_of(request: Request) -> int:
     """The class of a refused request in the statistics."""
-    if request.path.endswith(b"/_mget"):
+    if request.path.endswith(b"/" + ALL_KEYS):
         return READ
     row = KEY_METHODS.get(request.method)
     return row.klass if row and request.path.startswith(ROOT) else ADMIN

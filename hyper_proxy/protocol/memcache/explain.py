@@ -21,6 +21,7 @@ from hyper_proxy.tenant import policy
 
 LUSHAN_GETS = (b"get", b"bget")
 NOTHING = "nothing is sent"
+MERGED = "the replies become one"
 AT_HOME = "the proxy answers it itself, no server is asked"
 
 
@@ -45,9 +46,13 @@ class Question:
         """The kind of storage."""
         return self.ground.level.storage
 
+    def words(self) -> list[bytes]:
+        """All behind the command's name."""
+        return split_words(self.line, self.framer.args, self.framer.text_end)
+
     def arguments(self) -> list[bytes]:
-        """The words behind the command's name, without noreply."""
-        words = split_words(self.line, self.framer.args, self.framer.text_end)
+        """The same without noreply."""
+        words = self.words()
         return words[:-1] if self.framer.noreply else words
 
     def client_keys(self) -> list[bytes]:
@@ -181,43 +186,48 @@ def _local(question: Question) -> Outcome:
 def _flush(question: Question) -> Outcome:
     if not policy.allows(question.instance, "FLUSH_ALL"):
         return Outcome(NOTHING, error=_text(wording.NO_FLUSH))
-    if any(read_signed32(delay) is None for delay in question.arguments()[:1]):
+    words = question.words()
+    delay = read_signed32(words[0]) if len(words) != (1 if question.framer.noreply else 0) else 0
+    if delay is None:
         return Outcome(NOTHING, error=_text(wording.BAD_EXPTIME))
     if question.ground.is_translated:
         return _embedded(question)
     if question.storage == "lushan":
         return Outcome(NOTHING, error=_text(wording.refused(question.row.name, "Lushan is read only")))
-    return _to_all(question)
+    return _to_all(question, [b"%d" % delay] if question.arguments() else [])
 
 
 def _resize(question: Question) -> Outcome:
     if not policy.allows(question.instance, "CACHE_MEMLIMIT"):
         return Outcome(NOTHING, error=_text(wording.NO_RESIZE))
-    if read_unsigned32(question.arguments()[0]) is None:
+    limit = read_unsigned32(question.words()[0])
+    if limit is None:
         return Outcome(NOTHING, error=_text(wording.ERROR))
     if question.ground.is_translated or question.storage != "memcache":
         return Outcome(NOTHING, error=_text(wording.refused(question.row.name, wording.ONE_LEVEL)))
-    return _to_all(question)
+    return _to_all(question, [b"%d" % limit])
 
 
 def _verbosity(question: Question) -> Outcome:
-    if read_unsigned32(question.arguments()[0]) is None:
+    if read_unsigned32(question.words()[0]) is None:
         return Outcome(NOTHING, error=_text(wording.BAD_FORMAT))
     return Outcome(AT_HOME)
 
 
 def _stats(question: Question) -> Outcome:
-    refusal = stats.refusal(question.arguments())
+    words = question.words()
+    refusal = stats.refusal(words)
     if refusal is not None:
         return Outcome(NOTHING, error=_text(refusal))
     asked = question.storage == "memcache" and not question.ground.is_translated
-    return _to_all(question) if asked else Outcome(AT_HOME)
+    return _to_all(question, words) if asked else Outcome(AT_HOME)
 
 
-def _to_all(question: Question) -> Outcome:
-    request = question.framer.request(question.line, 0, len(question.line))
+def _to_all(question: Question, words: Sequence[bytes]) -> Outcome:
+    """The command goes on with these words."""
     ground = question.ground
-    return Outcome(f"{ground.receivers} gets it, the replies become one", ground.to_all(request.split()))
+    way = f"{ground.receivers} gets it, " + ("and no answer is waited for" if question.framer.noreply else MERGED)
+    return Outcome(way, ground.to_all([question.row.name, *words]))
 
 
 TO_ALL: dict[bytes, Callable[[Question], Outcome]] = {
