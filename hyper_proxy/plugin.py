@@ -58,8 +58,8 @@ def protocol(name: str) -> Callable[[P], P]:
         owner = REGISTRY.owner
         one: Protocol = guarded(owner, what, made)
         row = guarded(owner, f"{what}: refuse", made_of, one, owner, partial(explain, one, owner))
-        if not isinstance(row.full, bytes):
-            raise _fault(what, f"refuse must return bytes, not {row.full!r}")
+        if not isinstance(row.full(), bytes):
+            raise _fault(what, f"refuse must return bytes, not {row.full()!r}")
         REGISTRY.add("protocol", PROTOCOLS, name, row)
         REGISTRY.append(kinds.PROTOCOLS, name)
         REGISTRY.add("protocol", kinds.STORAGES, name, kinds.STORAGES["http"])  # every storage of keys and values

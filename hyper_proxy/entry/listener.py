@@ -116,7 +116,7 @@ class Listener:
     def _refuse(self, sock: socket.socket, why: str) -> None:
         self.front.stats.refused += 1
         with suppress(OSError):  # it may be gone, or take nothing: it is closed anyway
-            sock.send(self.front.protocol.full)
+            sock.send(self.front.protocol.full())
         sock.close()
         instance = self.front.snapshot.instance.name
         self.admission.say("client.refused", f"{instance} {why}", instance=instance, address=self.address, why=why)

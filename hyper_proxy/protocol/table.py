@@ -34,13 +34,13 @@ class Protocol:
     """What the rest of the proxy asks of a protocol.
 
     session   makes the session of a client: (front, client) -> an object whose serve() is the client's greenlet
-    full      what a client reads that comes when the instance is full
+    full      makes what a client reads that comes when the instance is full
     explain   what becomes of a request, given as words; raises BadQuestion
     commands  every command in upper case: is it served only where the instance allows it?
     """
 
     session: Callable[..., Any]
-    full: bytes
+    full: Callable[[], bytes]
     explain: Explain
     commands: Mapping[str, bool]
 
@@ -52,21 +52,23 @@ def made_of(
 
     Raises what its `refuse` raises.
     """
-    full = functions.refuse(LimitExceeded("max_clients", "too many connections"))
+    fault = LimitExceeded("max_clients", "too many connections")
+    said = functions.refuse(fault)  # a plug-in is asked this once: where clients are refused nobody looks after it
+    full = partial(functions.refuse, fault) if owner is None else lambda: said
     return Protocol(partial(FunctionSession, functions, owner), full, explain, commands or {})
 
 
 PROTOCOLS: dict[str, Protocol] = {
     "redis": Protocol(
         RedisSession,
-        b"-ERR max number of clients reached\r\n",
+        lambda: b"-ERR max number of clients reached\r\n",
         explain_redis,
         {name.decode().upper(): bool(row.dangerous) for name, row in REDIS_COMMANDS.items()},
     ),
     "http": made_of(Http(), None, explain_http, dict.fromkeys(KEY_METHODS, False)),
     "memcache": Protocol(
         MemcacheSession,
-        b"SERVER_ERROR too many open connections\r\n",
+        lambda: b"SERVER_ERROR too many open connections\r\n",
         explain_memcache,
         {name.decode().upper(): bool(row.dangerous) for name, row in MEMCACHE_COMMANDS.items()},
     ),
