@@ -14,6 +14,8 @@ from typing import ParamSpec, TypeVar
 from hyper_proxy.common import log
 from hyper_proxy.common.errors import BackendError, HyperProxyError
 
+SHOWN = 80  # characters of a wrong answer
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -97,6 +99,12 @@ def place_of_function(function: object, owner: Owner) -> str:
     """FILE:LINE where it is defined; the plug-in's file when that is not known."""
     code = getattr(function, "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if isinstance(code, CodeType) else owner.origin
+
+
+def nonsense(owner: Owner, function: str, made_by: object, wanted: str, value: object) -> PluginError:
+    """The fault of a function, `made_by`, that returns what it must not."""
+    reason = f"{wanted} is wanted, not {repr(value)[:SHOWN]}"
+    return PluginError(owner, function, reason, place_of_function(made_by, owner))
 
 
 def _is_of(frame: FrameType, owner: Owner) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from hyper_proxy.common.errors import HyperProxyError
-from hyper_proxy.common.plugin_error import Owner, PluginError, describe, guarded, place_of, place_of_function
+from hyper_proxy.common.plugin_error import Owner, PluginError, describe, guarded, nonsense, place_of
 from hyper_proxy.hashing.errors import HashingError
 from hyper_proxy.hashing.hash import Hash
 from hyper_proxy.hashing.names import Server
@@ -21,7 +21,6 @@ TRIALS = (b"", b"a", b"user:1", bytes(range(256)))
 """Keys that a hash is tried with before it is believed."""
 SPREAD = 0x9E3779B97F4A7C15  # 2**64 divided by the golden ratio: its multiples lie all over the range
 TRIED = 64
-SHOWN = 80  # characters of a wrong answer
 
 T = TypeVar("T")
 
@@ -41,7 +40,7 @@ class PluggedHash(Hash):
         """Raises PluginError."""
         number = _called(self.owner, self.name, self.function, buf[start:end])
         if not isinstance(number, int) or not 0 <= number < 1 << 64:
-            raise _nonsense(self.owner, self.name, self.function, "a number from 0 to 2**64-1", number)
+            raise nonsense(self.owner, self.name, self.function, "a number from 0 to 2**64-1", number)
         return number
 
 
@@ -59,7 +58,7 @@ class PluggedPlacement(Placement):
         index = _called(self.owner, self.name, self.choose_server, value)
         if not isinstance(index, int) or not 0 <= index < self.shards:
             wanted = f"an index from 0 to {self.shards - 1}"
-            raise _nonsense(self.owner, self.name, self.choose_server, wanted, index)
+            raise nonsense(self.owner, self.name, self.choose_server, wanted, index)
         return index
 
 
@@ -71,11 +70,6 @@ def _called(owner: Owner, name: str, function: Callable[[T], Any], value: T) -> 
         raise
     except HyperProxyError as error:
         raise PluginError(owner, name, describe(error), place_of(error, owner)) from error
-
-
-def _nonsense(owner: Owner, name: str, function: object, wanted: str, value: object) -> PluginError:
-    reason = f"{wanted} is wanted, not {repr(value)[:SHOWN]}"
-    return PluginError(owner, name, reason, place_of_function(function, owner))
 
 
 def hash_row(owner: Owner, name: str, function: HashFunction, help: str) -> HashRow:
@@ -93,7 +87,7 @@ def distribution_row(
 
     def build(recipe: Recipe) -> Placement:
         try:
-            choose = guarded(owner, f"distribution '{recipe.name}'", make, recipe.servers)
+            choose = _called(owner, f"distribution '{recipe.name}'", make, recipe.servers)
             placement = PluggedPlacement(owner, recipe, choose)
             for turn in range(TRIED):
                 placement.shard_of(turn * SPREAD % (1 << 64))

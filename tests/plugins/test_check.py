@@ -85,6 +85,18 @@ def test_a_name_that_two_plug_ins_take_is_told(tmp_path: Path) -> None:
                "plug-in 'one.py'" in line for line in lines)  # fmt: skip
 
 
+def test_a_distribution_that_cannot_be_made_is_told_whatever_it_raises(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text(
+        "from hyper_proxy import plugin\n\n\n@plugin.distribution('picky')\ndef picky(servers):\n"
+        "    raise plugin.ClientError('not these')\n"
+    )
+    text = config(["bad.py"], instance("redis", 6380, "redis", ["127.0.0.1:1"], 'distribution = "picky"'))
+    status, lines = check(tmp_path, text)
+    assert status == 78
+    (line,) = [line for line in lines if ": error: " in line]
+    assert "plug-in 'bad.py' failed in distribution 'picky': ClientError: not these (DIR/bad.py:6)" in line
+
+
 def test_a_distribution_is_tried_with_the_servers_of_the_level(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text(
         "from hyper_proxy import plugin\n\n\n@plugin.distribution('beyond')\ndef beyond(servers):\n"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from hyper_proxy.common.keyname import digest
 from tests.kit.fleet import Fleet
 from tests.kit.ports import free_port
@@ -55,6 +57,40 @@ class Picky(plugin.Protocol):
 """
 
 
+NO = """
+from hyper_proxy import plugin
+
+
+@plugin.protocol("no")
+class No(plugin.Protocol):
+    def opened(self, client):
+        return self  # opened
+
+    def encode(self, words):
+        return 7 if words[1] == b"bytes" else words[1]
+
+    def unserialize(self, buffer, start):
+        if buffer == b"tuple":
+            return 1, 2, 3
+        return 7 if buffer == b"request" else plugin.Request("any"), len(buffer)
+
+    def split(self, request):
+        return None
+
+    def map(self, storage, part):
+        return None
+
+    def reduce(self, request, results):
+        return b""
+
+    def serialize(self, reply):
+        return reply
+
+    def refuse(self, error):
+        return b"!"
+"""
+
+
 def test_each_client_has_a_name_of_its_own(start: Start) -> None:
     port = free_port()
     start(config(["locker.py"], instance("locker", port)))
@@ -68,6 +104,17 @@ def test_each_client_has_a_name_of_its_own(start: Start) -> None:
         assert nobody.ask(b"get k\nname ann\nget k\n", lines=4) == [
             b"!client who are you? Say: name NAME", b"ok", b"3", b"ann",
         ]  # fmt: skip
+
+
+def test_no_name_begins_with_another_one(start: Start) -> None:
+    port = free_port()
+    start(config(["locker.py"], instance("locker", port)))
+    with Lines(port) as ann, Lines(port) as bob:
+        assert ann.ask(b"name a/b\nput c 6\nsecret", lines=3) == [
+            b"!client a name is without /", b"go on", b"!client who are you? Say: name NAME",
+        ]  # fmt: skip
+        assert bob.ask(b"name a\nget b/c\n", lines=2) == [b"ok", b"-"]
+        assert bob.ask(b"put k " + b"9" * 5000 + b"\n") == [b"!client where does the value end? It is: put KEY SIZE"]
 
 
 def test_what_is_said_meanwhile_comes_behind_earlier_answers_and_once(start: Start) -> None:
@@ -176,6 +223,28 @@ def test_explain_asks_an_object_of_its_own(start: Start) -> None:
     assert "who are you?" in explain(fleet.file, f"locker{port}", "get", "k", status=2)
     assert "does not take these words" in explain(fleet.file, f"locker{port}", "put", "k", "3", status=2)
     assert "plug-in 'locker.py' makes 1 part of it" in explain(fleet.file, f"locker{port}", "name", "ann")
+
+
+@pytest.mark.parametrize(
+    ("words", "says", "function"),
+    [
+        (["no", "protocol"], "opened: a Protocol is wanted, not None", "def opened"),
+        (["no", "bytes"], "encode: bytes is wanted, not 7", "def encode"),
+        (["no", "tuple"], "unserialize: a Request and the index behind it is wanted, not (1, 2, 3)", "def unserialize"),
+        (["no", "request"], "unserialize: a Request and the index behind it is wanted, not (7, ", "def unserialize"),
+        (["no", "parts"], "split: a list is wanted, not None", "def split"),
+    ],
+)
+def test_explain_says_which_function_returns_what_it_must_not(
+    tmp_path: Path, words: list[str], says: str, function: str
+) -> None:
+    (tmp_path / "no.py").write_text(NO)
+    (tmp_path / "hp.toml").write_text(config(["no.py"], instance("no", 6380)))
+    if words[1] == "protocol":
+        (tmp_path / "no.py").write_text(NO.replace("return self  # opened", "return None"))
+    said = explain(tmp_path / "hp.toml", "no6380", *words, status=2)
+    assert f"plug-in 'no.py' failed in {says}" in said
+    assert f"({tmp_path / 'no.py'}:{line_of(NO, function)})" in said
 
 
 def test_what_is_read_is_known_by_its_size(start: Start) -> None:

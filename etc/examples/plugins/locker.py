@@ -1,6 +1,6 @@
 """A protocol that knows its clients, as a plug-in: each has a name, and sees the keys under that name alone.
 
-    name NAME              "ok": from now on this is the client's name
+    name NAME              "ok": from now on this is the client's name; one without /
     put KEY SIZE           "go on", then the client sends SIZE bytes and reads "ok"
     get KEY                SIZE, a line's end, and the value; "-" where there is none
     errors                 "!KIND TEXT"
@@ -49,7 +49,7 @@ class Locker(plugin.Protocol):
         words = buffer[start:end].split()
         command = words[0].decode("ascii", "replace") if words else ""
         if command == "put":
-            if len(words) != 3 or not words[2].isdigit() or int(words[2]) == 0:
+            if len(words) != 3 or not words[2].isdigit() or len(words[2]) > 18 or int(words[2]) == 0:
                 raise plugin.ClientError("where does the value end? It is: put KEY SIZE")
             self.key, self.lacks = words[1], int(words[2])
             return plugin.Partly(end + 1, b"go on\n", self.lacks)
@@ -75,6 +75,8 @@ class Locker(plugin.Protocol):
         """One part, the request itself."""
         if request.command not in ("name", "put", "get") or not (request.keys or request.content):
             raise plugin.ClientError("possible are: name NAME, put KEY SIZE, get KEY")
+        if request.command == "name" and b"/" in request.content:  # "a" would see the keys of "a/b"
+            raise plugin.ClientError("a name is without /")
         if request.keys and not self.name:
             raise Unknown("who are you? Say: name NAME")
         return [request]

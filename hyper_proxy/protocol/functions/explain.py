@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hyper_proxy.common.errors import HyperProxyError
-from hyper_proxy.common.plugin_error import Owner, PluginError, guarded
+from hyper_proxy.common.plugin_error import Owner, PluginError, guarded, nonsense
 from hyper_proxy.config.model import Instance
 from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Facts, Ground, Key, Outcome
 from hyper_proxy.protocol.functions.protocol import Client, Protocol, Request
@@ -14,10 +14,14 @@ def explain(protocol: Protocol, owner: Owner, instance: Instance, words: list[by
     """Raises BadQuestion for what the plug-in does not take for one whole request."""
     try:
         one = guarded(owner, "opened", protocol.opened, Client("explain", instance))
+        if not isinstance(one, Protocol):
+            raise nonsense(owner, "opened", protocol.opened, "a Protocol", one)
         request = _read(one, owner, words)
         parts = guarded(owner, "split", one.split, request)
+        if not isinstance(parts, list | tuple):
+            raise nonsense(owner, "split", one.split, "a list", parts)
     except PluginError as error:
-        raise BadQuestion(f"{error}: {error.reason} ({error.at})") from error
+        raise BadQuestion(error.in_full) from error
     except HyperProxyError as error:
         raise BadQuestion(str(error)) from error
     ground = Ground(instance, request.klass == READ)
@@ -29,7 +33,13 @@ def explain(protocol: Protocol, owner: Owner, instance: Instance, words: list[by
 
 def _read(protocol: Protocol, owner: Owner, words: list[bytes]) -> Request:
     data = guarded(owner, "encode", protocol.encode, words)
+    if not isinstance(data, bytes):
+        raise nonsense(owner, "encode", protocol.encode, "bytes", data)
     found = guarded(owner, "unserialize", protocol.unserialize, data, 0)
-    if not isinstance(found, tuple) or found[1] != len(data):
+    if not isinstance(found, tuple):
+        raise BadQuestion(f"plug-in '{owner.name}' does not take these words for one whole request")
+    if len(found) != 2 or not isinstance(found[0], Request):
+        raise nonsense(owner, "unserialize", protocol.unserialize, "a Request and the index behind it", found)
+    if found[1] != len(data):
         raise BadQuestion(f"plug-in '{owner.name}' does not take these words for one whole request")
     return found[0]

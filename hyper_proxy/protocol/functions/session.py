@@ -13,7 +13,7 @@ import cython
 from hyper_proxy.common import parallel, witness
 from hyper_proxy.common.clock import now as clock_now
 from hyper_proxy.common.errors import BackendError, HyperProxyError
-from hyper_proxy.common.plugin_error import Owner, PluginError, guarded, place_of_function
+from hyper_proxy.common.plugin_error import SHOWN, Owner, guarded, nonsense
 from hyper_proxy.protocol.functions.protocol import Client, Partly, Protocol, Request
 from hyper_proxy.protocol.functions.stopwatch import STOPWATCH
 from hyper_proxy.protocol.look import Asked
@@ -218,10 +218,9 @@ class FunctionSession(Session):
 
     def misuse(self, name: str, wanted: str, value: object) -> Exception:
         """The fault of a function that returns what it must not."""
-        reason = f"{wanted} is wanted, not {repr(value)[:80]}"
         if self.owner is None:
-            return TypeError(f"{name}: {reason}")
-        return PluginError(self.owner, name, reason, place_of_function(getattr(self.protocol, name), self.owner))
+            return TypeError(f"{name}: {wanted} is wanted, not {repr(value)[:SHOWN]}")
+        return nonsense(self.owner, name, getattr(self.protocol, name), wanted, value)
 
     def error_reply(self, error: HyperProxyError) -> bytes:
         self.note_fault(error)
