@@ -163,7 +163,7 @@ Counting costs a request an addition. `by_class` of a node is counted where a re
 
 ## Slow requests
 
-Of redis and memcache clients. The requests of one read of one client are answered together and are one record. When
+Of the clients of every protocol. The requests of one read of one client are answered together and are one record. When
 they take `log.slow_ms` or longer, the record is logged (event `request.slow`, level warning), and the latest 128 of
 each worker are in `GET /slowlog`. With `log.access_sample` that share of requests is logged in the same form (event
 `request.sampled`, level info); 1 is an access log: every read is one record. Commands that wait for other clients
@@ -172,19 +172,23 @@ each worker are in `GET /slowlog`. With `log.access_sample` that share of reques
 A sampled record of the plainest kind is written by compiled code straight into the queue of the log, and nothing else
 than that queue bounds their number; what does not fit there is counted as `log_lost`. Of that kind is a read in which
 nothing failed, and whose first request has its one key at the usual place or is split by its keys (GET, SET, MGET,
-DEL; what memcached is asked for). The record of any other takes the processor as long as some twenty plain GETs: no
+DEL; what memcached is asked for); none of HTTP or a plug-in's protocol is.
+The record of any other takes the processor as long as some twenty plain GETs: no
 more than 100 slow ones and 10 000 sampled ones of these are made in a second and worker; the others are counted as
 `unlogged`, and cost nothing.
 
 - `at`: when it was read, seconds since 1970; in the log the line has its own time, that of the end
 - `slot`, `instance`, `client`: worker, instance, and the client's address
-- `command`, `keys`, `key`: of the first request: its name, how many keys it has, and its first key
+- `command`, `keys`, `key`: of the first request: its name, how many keys it has, and its first key; no name for bytes
+  that are no request, no keys where their number is wrong
 - `requests`: how many there were
-- `node`: the label of the server that was waited for last
+- `node`: the label of the server that failed, or else of the one that was waited for last, also below other levels;
+  empty where none was asked: the proxy answers, or a file
 - `bytes_in`, `bytes_out`: size of the requests and of the replies
 - `total_us`: from reading the requests until the client had taken the reply; the sum of the phases, but for rounding
 - `error`: kind of the failure of that server, or else of the first that failed (docs/errors.md); `reply` if the reply
-  begins with another error, else empty
+  of redis or memcache clients begins with another error; the code of the first response of HTTP that says one, or what
+  a plug-in calls its error; else empty
 
 The phases, in microseconds, follow each other. Where several servers were asked, `queue_us`, `connect_us` and
 `storage_us` are those of the reply that came last.
@@ -201,7 +205,7 @@ The phases, in microseconds, follow each other. Where several servers were asked
 
 ## Keys
 
-About one request in 100 of redis and memcache clients is sampled. `hot_keys` of an instance, `[[key, requests], ...]`,
+About one request in 100 is sampled. `hot_keys` of an instance, `[[key, requests], ...]`,
 are the 32 keys that were asked for most: the number is that of all requests, estimated, of which each counts half
 after a minute, a quarter after two. `big_keys`, `[[key, bytes], ...]`, are the 32 largest values that were seen in the
 last ten minutes, by reading or writing them; in a pipeline with multi-key reads the sizes of values that are read are
