@@ -7,6 +7,7 @@ from types import ModuleType
 
 from tests.kit.pieces import all_ways, trailing
 from tests.kit.plain import both, plain
+from tests.kit.ports import free_port
 from tests.kit.servers import Running
 
 
@@ -33,3 +34,7 @@ def test_pieces_are_the_same_bytes() -> None:
 def test_real_servers_answer(redis_nodes: list[Running], memcached_nodes: list[Running]) -> None:
     assert [node.ask(b"DBSIZE\r\n") for node in redis_nodes] == [b":0\r\n"] * 3
     assert [node.ask(b"mn\r\n") for node in memcached_nodes] == [b"MN\r\n"] * 3
+
+
+def test_no_port_is_given_twice_in_a_row() -> None:
+    assert len({free_port() for _ in range(500)}) == 500
