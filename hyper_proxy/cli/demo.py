@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import FrameType
 
 from hyper_proxy.cli.demo_checks import run_checks
+from hyper_proxy.cli.interrupt import by_ctrl_c_and_term
 from hyper_proxy.common.errors import HyperProxyError
 
 HOST = "127.0.0.1"
@@ -95,7 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0 when all was right; raises DemoFailed."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    by_ctrl_c_and_term()
     ports = Ports(*choose_ports(DEFAULT_PORTS))
     with tempfile.TemporaryDirectory(prefix="hyper_proxy-demo-") as name:
         file = Path(name) / "demo.toml"
@@ -170,8 +170,3 @@ def _log_file(file: Path) -> Path:
 
 def _tail(file: Path) -> str:
     return _log_file(file).read_text(errors="replace")[-LOG_TAIL_BYTES:]
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """TERM ends the demo as Ctrl-C does."""
-    raise KeyboardInterrupt

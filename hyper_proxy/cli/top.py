@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
 import time
 
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.live import Live
 
 from hyper_proxy.cli import admin as sidecar
+from hyper_proxy.cli.interrupt import by_ctrl_c_and_term
 from hyper_proxy.cli.live.keys import Keyboard, press
 from hyper_proxy.cli.live.screen import Choice, draw
 from hyper_proxy.cli.live.source import Source
@@ -43,7 +43,7 @@ def _seconds(text: str) -> float:
 def run(arguments: argparse.Namespace) -> int:
     """0 when it was ended by q, Ctrl-C or TERM, or has printed; 1 (Unreachable) when there is no fleet at the start."""
     source = Source(sidecar.find_admin(arguments))
-    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # the terminal is to be as it was, whoever ends us
+    by_ctrl_c_and_term()  # the terminal is to be as it was, whoever ends us
     try:
         source.read_first()
         if arguments.once or arguments.json or not (sys.stdin.isatty() and sys.stdout.isatty()):

@@ -15,15 +15,15 @@ import redis
 from hyper_proxy.cli.demo import HOST, choose_ports
 from tests.kit.fleet import COMMAND, ROOT
 from tests.kit.ports import free_port
+from tests.kit.terminal import IN_THE_BACKGROUND
 from tests.kit.wait import wait_for
 
 
-def start(folder: Path, *words: str) -> subprocess.Popen[str]:
-    """The demo, its temporary files in `folder`."""
+def start(folder: Path, *words: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    """The demo, its temporary files in `folder`; before: what starts it."""
     environment = {"PYTHONPATH": str(ROOT), "TMPDIR": str(folder), "PATH": "/usr/bin:/bin"}
-    return subprocess.Popen(
-        [*COMMAND, "demo", *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    command = [*before, *COMMAND, "demo", *words]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def test_once_shows_right_answers_of_real_clients_and_ends(tmp_path: Path) -> None:
@@ -33,9 +33,12 @@ def test_once_shows_right_answers_of_real_clients_and_ends(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == [], "its folder is gone"
 
 
+@pytest.mark.parametrize("before", [(), IN_THE_BACKGROUND])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_serves_until_a_signal_and_takes_everything_along(tmp_path: Path, number: signal.Signals) -> None:
-    demo = start(tmp_path)
+def test_it_serves_until_a_signal_and_takes_everything_along(
+    tmp_path: Path, number: signal.Signals, before: tuple[str, ...]
+) -> None:
+    demo = start(tmp_path, before=before)
     assert demo.stdout is not None
     lines: list[str] = []
     while not lines or not lines[-1].startswith("Ctrl-C"):

@@ -25,7 +25,7 @@ from hyper_proxy.cli.live.source import Source
 from tests.kit.fleet import ROOT, Fleet
 from tests.kit.ports import free_port
 from tests.kit.servers import Running
-from tests.kit.terminal import Terminal
+from tests.kit.terminal import IN_THE_BACKGROUND, Terminal
 from tests.kit.wait import wait_for
 
 TOP = [sys.executable, "-m", "hyper_proxy.cli.main", "top"]
@@ -59,9 +59,9 @@ listen = ["127.0.0.1:{self.port}"]
         text = self.fleet.file.read_text()
         self.fleet = Fleet(text, self.folder, ready=False)
 
-    def terminal(self, *words: str) -> Terminal:
-        """`top` in a terminal."""
-        return Terminal([*TOP, "--admin", self.admin, "--interval", "0.2", *words], ROOT, {})
+    def terminal(self, *words: str, before: tuple[str, ...] = ()) -> Terminal:
+        """`top` in a terminal; before: what starts it."""
+        return Terminal([*before, *TOP, "--admin", self.admin, "--interval", "0.2", *words], ROOT, {})
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """`top` without a terminal."""
@@ -193,9 +193,12 @@ def test_keys_choose_what_is_shown_and_q_ends(watched: Watched) -> None:
 ENDS = (lambda terminal: terminal.press("\x03"), lambda terminal: terminal.process.terminate())
 
 
+@pytest.mark.parametrize("before", [(), IN_THE_BACKGROUND])
 @pytest.mark.parametrize("end", ENDS)
-def test_ctrl_c_and_term_end_it_as_q_does(watched: Watched, end: Callable[[Terminal], None]) -> None:
-    with watched.terminal() as terminal:
+def test_ctrl_c_and_term_end_it_as_q_does(
+    watched: Watched, end: Callable[[Terminal], None], before: tuple[str, ...]
+) -> None:
+    with watched.terminal(before=before) as terminal:
         terminal.wait("RUNNING")
         end(terminal)
         assert terminal.end() == 0

@@ -28,6 +28,10 @@ ROWS, COLUMNS = 40, 160
 SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
+# As a shell without a terminal starts a command behind which there is an "&".
+IN_THE_BACKGROUND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh")
+
+
 class Terminal:
     """`drawn` is everything it wrote, with control sequences; `text` that without them, since the last `wait`."""
 
