@@ -82,6 +82,11 @@ class Client:
         self.stream.write(line.encode() + b"\n")
         self.stream.flush()
 
+    def wait_for_file(self, fleet: StandInFleet, path: Path | str) -> None:
+        """Asks what is answered when there is such a file. The worker has read it, so it is idle no more."""
+        self.send(f"wait {path}")
+        fleet.wait_log(f"standin.waits path={path} ")
+
     def receive(self) -> list[str]:
         """slot, pid, drain timeout, instance; empty at the end of the connection."""
         return self.stream.readline().decode().split()

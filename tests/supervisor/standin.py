@@ -143,6 +143,8 @@ class StandIn:
     def _wait(self, line: list[bytes]) -> None:
         import gevent
 
+        if line[0] == b"wait":
+            log.info("standin.waits", path=line[1].decode())
         while line[0] == b"wait" and not os.path.exists(line[1]):
             gevent.sleep(0.01)
 

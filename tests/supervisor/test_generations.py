@@ -106,7 +106,7 @@ def test_no_more_than_two_generations_linger(start_standin: StartStandIn, connec
     for count in (2, 3, 4):
         clients.append(connect(fleet))
         clients[-1].ask()
-        clients[-1].send("wait /nonexistent")  # a request that does not end
+        clients[-1].wait_for_file(fleet, f"/nonexistent-{count}")  # a request that does not end
         fleet.change(workers=count, drain=60)
         assert fleet.reload().accepted
     wait_for(lambda: 1 not in leaving(fleet), "the oldest has been ended")
@@ -134,7 +134,7 @@ def test_a_drain_ends_retired_workers_too(start_standin: StartStandIn, connect: 
     fleet = start_standin(workers=1, drain=60)
     client = connect(fleet)
     client.ask()
-    client.send("wait /nonexistent")
+    client.wait_for_file(fleet, "/nonexistent")
     fleet.change(workers=2, drain=1)
     assert fleet.reload().accepted
     fleet.send_signal(signal.SIGINT)
@@ -145,7 +145,7 @@ def test_counters_go_on_over_generations(start_standin: StartStandIn, connect: C
     fleet = start_standin(workers=1, drain=60)
     client = connect(fleet)
     client.ask()
-    client.send("wait /nonexistent")
+    client.wait_for_file(fleet, "/nonexistent")
     fleet.change(workers=2, drain=60)
     assert fleet.reload().accepted
     assert fleet.stats()["instances"]["a"]["accepted"] == 1

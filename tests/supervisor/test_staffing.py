@@ -123,7 +123,7 @@ def test_workers_that_are_taken_away_one_by_one_do_not_hurry_each_other(
 ) -> None:
     fleet = start_standin(workers=4, drain=30)
     busy = client_of(fleet, connect, 3)
-    busy.send(f"wait {tmp_path / 'now'}")
+    busy.wait_for_file(fleet, tmp_path / 'now')
     for slots in (3, 2, 1):
         fleet.send_signal(signal.SIGTTOU)
         wait_for(partial(has_slots, fleet, slots), f"{slots} workers are left")

@@ -24,7 +24,7 @@ def test_term_lets_requests_finish_and_ends_with_0(
     fleet = start_standin(workers=1, drain=5)
     busy, idle = connect(fleet), connect(fleet)
     idle.ask()
-    busy.send(f"wait {tmp_path / 'now'}")
+    busy.wait_for_file(fleet, tmp_path / 'now')
     fleet.send_signal(signal.SIGTERM)
     assert idle.receive() == []
     assert ready_status(fleet) == 503
@@ -38,7 +38,7 @@ def test_term_lets_requests_finish_and_ends_with_0(
 def test_the_drain_ends_at_its_deadline(start_standin: StartStandIn, connect: Connect, tmp_path: Path) -> None:
     fleet = start_standin(workers=1, drain=1)
     busy = connect(fleet)
-    busy.send(f"wait {tmp_path / 'never'}")
+    busy.wait_for_file(fleet, tmp_path / 'never')
     wait_for(lambda: fleet.stats()["workers"][0]["state"] == "ready", "it is asked")
     started = time.monotonic()
     fleet.send_signal(signal.SIGTERM)
@@ -49,7 +49,7 @@ def test_the_drain_ends_at_its_deadline(start_standin: StartStandIn, connect: Co
 def test_a_second_term_is_fast(start_standin: StartStandIn, connect: Connect, tmp_path: Path) -> None:
     fleet = start_standin(workers=1, drain=60)
     busy = connect(fleet)
-    busy.send(f"wait {tmp_path / 'never'}")
+    busy.wait_for_file(fleet, tmp_path / 'never')
     fleet.send_signal(signal.SIGTERM)
     fleet.wait_log("fleet.draining")
     started = time.monotonic()
@@ -96,7 +96,7 @@ def test_a_reload_while_the_fleet_stops_is_refused(
 ) -> None:
     fleet = start_standin(workers=1, drain=5)
     busy = connect(fleet)
-    busy.send(f"wait {tmp_path / 'now'}")
+    busy.wait_for_file(fleet, tmp_path / 'now')
     assert ctl(fleet, "stop").returncode == 0
     done = ctl(fleet, "reload")
     assert (done.returncode, "the fleet is stopping" in done.stderr) == (1, True)

@@ -97,7 +97,7 @@ def test_another_master_takes_over_and_the_old_one_lets_its_clients_finish(
     client, inode = connect(fleet), path.stat().st_ino
     client.ask()
     finish = tmp_path / "finish"
-    client.send(f"wait {finish}")
+    client.wait_for_file(fleet, finish)
     old = fleet.upgrade()
     assert fleet.state()["last_upgrade"] == {"ok": True, "at": pytest.approx(fleet.state()["last_upgrade"]["at"]),
                                              "pid": old, "error": ""}  # fmt: skip
@@ -261,7 +261,7 @@ def test_counters_go_on_in_the_new_master(start_upgradable: StartUpgradable, con
         ask(fleet.port)
     client = connect(fleet)
     client.ask()
-    client.send(f"wait {tmp_path / 'finish'}")
+    client.wait_for_file(fleet, tmp_path / 'finish')
     fleet.kill_worker(1 - int(client_slot(fleet, client)))
     wait_for(lambda: all(row["state"] == "ready" for row in fleet.stats()["workers"]), "its successor")
     before = accepted(fleet)
@@ -282,7 +282,7 @@ def test_counters_pass_through_a_master_that_was_replaced_itself(
     fleet = start_upgradable(workers=1, drain=60)
     client = connect(fleet)
     client.ask()
-    client.send(f"wait {tmp_path / 'finish'}")
+    client.wait_for_file(fleet, tmp_path / 'finish')
     fleet.upgrade()
     ask(fleet.port)
     second = fleet.upgrade()
@@ -348,7 +348,7 @@ def test_the_main_process_is_a_child_of_the_service_manager(
     manager = Manager(str(tmp_path / "notify"))
     fleet = start_upgradable(env={"NOTIFY_SOCKET": manager.address}, workers=1, drain=60)
     client = connect(fleet)
-    client.send(f"wait {tmp_path / 'now'}")
+    client.wait_for_file(fleet, tmp_path / 'now')
     wait_for(lambda: fleet.stats()["workers"][0]["connections"] == 1, "a client that keeps the old master")
     old = fleet.upgrade()
     assert manager.until("MAINPID=")[-1].lines == [f"MAINPID={fleet.master}"]
