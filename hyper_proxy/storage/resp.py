@@ -14,6 +14,7 @@ from hyper_proxy.conn_pool.replies import ReplyError
 MAX_BULK_BYTES = 1 << 30  # twice what a redis server stores in one value: more is nonsense
 MAX_LINE_BYTES = 1 << 20  # a status or error line: a script may return a long one
 MAX_ELEMENTS = 1 << 32
+MAX_DIGITS = 12  # of a length: those that are taken have fewer, and so many can't overflow
 
 DROPPED = b"-ERR the reply is dropped: the proxy has no memory for it ([proxy] max_memory)\r\n"
 
@@ -25,7 +26,7 @@ def _number(p: cython.p_uchar, i: cython.Py_ssize_t, end: cython.Py_ssize_t) -> 
     value: cython.Py_ssize_t = 0
     if p[i] == 45 and end - i == 2 and p[i + 1] == 49:
         return -1
-    if i == end or end - i > 12:
+    if i == end or end - i > MAX_DIGITS:
         raise ReplyError("a length is missing or too long")
     while i < end:
         if not 48 <= p[i] <= 57:
@@ -44,7 +45,7 @@ def _short(p: cython.p_uchar, i: cython.Py_ssize_t, n: cython.Py_ssize_t) -> cyt
         return -1
     if not 49 <= p[i + 1] <= 57 or not 48 <= p[i + 2] <= 57:
         return -1
-    return 10 * p[i + 1] + p[i + 2] - 528
+    return 10 * (p[i + 1] - 48) + (p[i + 2] - 48)
 
 
 @cython.cfunc

@@ -10,6 +10,8 @@ import cython
 from hyper_proxy.common.errors import ClientError
 from hyper_proxy.storage.redis import join_words as join_words
 
+MAX_COUNT_LINE = 32  # bytes: more than "*" and any number of 64 bits need
+
 
 def _protocol_error(text: str) -> ClientError:
     return ClientError(f"Protocol error: {text}")
@@ -124,7 +126,7 @@ class Framer:
         """A negative number of words: redis reads it and does nothing."""
         end = buf.find(b"\r\n", start)
         if end < 0:
-            if len(buf) - start > 32:
+            if len(buf) - start > MAX_COUNT_LINE:
                 raise _protocol_error("invalid multibulk length")
             return self.wait_for(len(buf) - start + 1, 0, 0)
         if not buf[start + 2 : end].isdigit():
@@ -155,7 +157,7 @@ def _read_length(
     value: cython.Py_ssize_t = 0
     end: cython.Py_ssize_t = i + 1
     if i + 4 < n and p[i + 3] == 13 and p[i + 4] == 10 and 49 <= p[i + 1] <= 57 and 48 <= p[i + 2] <= 57:
-        value = 10 * p[i + 1] + p[i + 2] - 528  # most words and requests have 10 to 99
+        value = 10 * (p[i + 1] - 48) + (p[i + 2] - 48)  # most words and requests have 10 to 99
         if value <= most:
             framer.length = value
             return i + 5
