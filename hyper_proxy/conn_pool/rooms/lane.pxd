@@ -9,7 +9,7 @@ cdef class RoomLane(Lane):
     cdef readonly object pair
     cdef readonly object is_error
     cdef object words
-    cdef Lane follow(self)
+    cdef Lane aim(self)
 
 
 cdef class RoomLeg(Leg):

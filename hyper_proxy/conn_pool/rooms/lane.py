@@ -39,8 +39,8 @@ class RoomLane(Lane):
         self.flights = Flights(self.node.latency)
 
     @cython.cfunc
-    def follow(self) -> Lane:
-        """Stand for the node that serves by now, which is then named where a request waits or is timed: its lane."""
+    def aim(self) -> Lane:
+        """At the node that serves by now, which is then named where a request waits or is timed. Its lane."""
         side: cython.Py_ssize_t = self.words[ACTIVE] - 1
         lane: Lane = self.lanes[side]
         self.node = lane.node
@@ -49,10 +49,10 @@ class RoomLane(Lane):
     @cython.ccall
     def is_full(self, klass: cython.Py_ssize_t) -> cython.bint:
         """Has the node that serves too much to take?"""
-        return self.follow().is_full(klass)
+        return self.aim().is_full(klass)
 
     def wait_for_room(self, klass: int) -> BackendError | None:
-        return self.follow().wait_for_room(klass)
+        return self.aim().wait_for_room(klass)
 
     def distrust(self, detail: str) -> BackendError:
         """Nobody knows any more which node has given the answer that did not fit: none is trusted."""
@@ -64,7 +64,7 @@ class RoomLane(Lane):
         self, raw: bytes | bytearray, klass: cython.Py_ssize_t, gather: Gather | None, position: cython.Py_ssize_t
     ) -> None:
         side: cython.Py_ssize_t = self.words[ACTIVE] - 1
-        self.follow().submit(raw, klass, RoomLeg(raw, klass, gather, position, self), side)
+        self.aim().submit(raw, klass, RoomLeg(raw, klass, gather, position, self), side)
 
 
 @cython.cclass
@@ -121,7 +121,7 @@ class MarkLane(RoomLane):
         if klass == READ:
             RoomLane.submit(self, raw, klass, gather, position)
             return
-        self.follow()
+        self.aim()
         leg: MarkLeg = MarkLeg(raw, klass, gather, position, self)
         leg.send()
 
