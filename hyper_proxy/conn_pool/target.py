@@ -1,13 +1,16 @@
-"""What stands at a shard: a node, or a route that leads to several."""
+"""What stands at a shard: a node, or what leads to several."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from hyper_proxy.conn_pool.greeting import Greeting
     from hyper_proxy.conn_pool.lane import Lane
     from hyper_proxy.conn_pool.node import Node
+
+L = TypeVar("L", bound="Lane")
 
 
 class Target(Protocol):
@@ -25,3 +28,31 @@ class Target(Protocol):
     def open_lane(self) -> Lane | None:
         """A shared lane that would send at once, if there is one."""
         ...
+
+
+class Junction(ABC, Generic[L]):
+    """A target in the place of a node: its lanes hand requests to those of others."""
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[Greeting, int], L] = {}
+
+    @property
+    @abstractmethod
+    def home(self) -> Node:
+        """As that of a Target."""
+
+    @abstractmethod
+    def make_lane(self, greeting: Greeting, index: int) -> L:
+        """A new one, for the first who asks for it."""
+
+    def lane(self, greeting: Greeting, index: int = 0) -> L:
+        """The shared lane number `index` for this greeting."""
+        lane = self.made.get((greeting, index))
+        if lane is None:
+            lane = self.made[greeting, index] = self.make_lane(greeting, index)
+        return lane
+
+    def open_lane(self) -> Lane | None:
+        """One whose home is connected."""
+        open = self.home.open_lane()
+        return self.lane(open.greeting) if open else None

@@ -12,6 +12,7 @@ import cython
 from hyper_proxy.config.model import Route
 from hyper_proxy.config.routes import home_of
 from hyper_proxy.conn_pool.routes.speech import Speech
+from hyper_proxy.conn_pool.target import Junction
 
 if not cython.compiled:
     from hyper_proxy.common.gather import Gather
@@ -97,32 +98,21 @@ class Leg(Gather):
             self.gather.fail(self.position, error)
 
 
-class RouteTarget:
-    """In the place of a node. children: nodes or routes; make: from their lanes and a Setting to a RouteLane;
-    """
+class RouteTarget(Junction[RouteLane]):
+    """children: nodes or routes; make: from their lanes and a Setting to a RouteLane."""
 
     def __init__(
         self, setting: Setting, children: Sequence[Target], make: Callable[[Sequence[Lane], Setting], RouteLane]
     ) -> None:
+        super().__init__()
         self.setting = setting
         self.children = list(children)
         self.make = make
-        self.made: dict[tuple[Greeting, int], RouteLane] = {}
 
     @property
     def home(self) -> Node:
         """The server to which a client's own connection goes (transactions, blocking commands)."""
         return self.children[home_of(self.setting.route)].home
 
-    def open_lane(self) -> RouteLane | None:
-        """One whose first child is connected."""
-        open = self.home.open_lane()
-        return self.lane(open.greeting) if open else None
-
-    def lane(self, greeting: Greeting, index: int = 0) -> RouteLane:
-        """The lane for this greeting."""
-        lane = self.made.get((greeting, index))
-        if lane is None:
-            lanes = [child.lane(greeting, index) for child in self.children]
-            lane = self.made[greeting, index] = self.make(lanes, self.setting)
-        return lane
+    def make_lane(self, greeting: Greeting, index: int) -> RouteLane:
+        return self.make([child.lane(greeting, index) for child in self.children], self.setting)

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from hyper_proxy.conn_pool.target import Junction
 from hyper_proxy.conn_pool.topology.follow import FollowLane
 from hyper_proxy.conn_pool.topology.member import Member, Nobody
 
@@ -31,7 +32,7 @@ class Guide(Protocol):
         ...
 
 
-class Group:
+class Group(Junction[FollowLane]):
     """What stands at the shards of a master. reads: "master", "replica" or "prefer_replica".
 
     of_replica: from the greeting of a client to that of a connection to a replica. nobody: is read from when there is
@@ -41,6 +42,7 @@ class Group:
     def __init__(
         self, topology: Guide, master: Member, reads: str, nobody: Nobody, of_replica: Callable[[Greeting], Greeting]
     ) -> None:
+        super().__init__()
         self.topology = topology
         self.master = master
         self.reads = reads
@@ -49,25 +51,14 @@ class Group:
         self.replicas: list[Member] = []
         self.readers: list[Member] = []
         self.offsets: deque[tuple[float, int]] = deque(maxlen=SAMPLES)
-        self.made: dict[tuple[Greeting, int], FollowLane] = {}
 
     @property
     def home(self) -> Node:
         """The master, for what one client alone talks about: transactions, blocking commands."""
         return self.master
 
-    def open_lane(self) -> FollowLane | None:
-        """One whose master is connected."""
-        open = self.master.open_lane()
-        return self.lane(open.greeting) if open else None
-
-    def lane(self, greeting: Greeting, index: int = 0) -> FollowLane:
-        """The lane for this greeting."""
-        lane = self.made.get((greeting, index))
-        if lane is None:
-            lane = FollowLane(self, greeting, index, self._lanes(greeting, index))
-            self.made[greeting, index] = lane
-        return lane
+    def make_lane(self, greeting: Greeting, index: int) -> FollowLane:
+        return FollowLane(self, greeting, index, self._lanes(greeting, index))
 
     def turn_to(self, master: Member, replicas: Sequence[Member]) -> None:
         """These servers are asked from now on."""
