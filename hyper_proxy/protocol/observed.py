@@ -235,7 +235,10 @@ class Observed(Taker):
         return -1
 
     def describe(self, buf: bytes, start: int, end: int, index: int) -> Asked | None:
-        """The request number `index` of those in buf[start:end], which were walked over; None when there is none."""
+        """The request number `index` of those in buf[start:end], which were walked over; None when there is none.
+
+        Of one that is not whole there, since it was refused before it was, what is known is its name.
+        """
         return None
 
     def sizes(self, asked: Asked, reply: bytes) -> list[int] | None:

@@ -14,6 +14,7 @@ import cython
 from hyper_proxy.common import faults
 from hyper_proxy.common.errors import HyperProxyError, LimitExceeded
 from hyper_proxy.common.turn import let_others_run
+from hyper_proxy.stats.classes import ADMIN
 
 if not cython.compiled:
     from hyper_proxy.common.clock import now
@@ -97,11 +98,8 @@ class Session(Observed):
         """Answer every whole request of these bytes; keep what is not whole."""
         if self.rest is not None:
             self.rest += data
-            if len(self.rest) > self.max_request:
-                self.refuse_request()
-                return
             if len(self.rest) < self.need or not self.is_whole(self.rest):
-                self.note_rest()
+                self.keep_rest()
                 return
             data = bytes(self.rest)
             self.rest = None
@@ -125,9 +123,13 @@ class Session(Observed):
             self.finish()
         if start < n and not self.closing:
             self.rest = bytearray(data if start == 0 else data[start:])
-            self.note_rest()
-            if len(self.rest) > self.max_request:
-                self.refuse_request()
+            self.keep_rest()
+
+    def keep_rest(self) -> None:
+        """The rest is an unfinished request: it is kept, if it is not too long already."""
+        self.note_rest()
+        if self.rest is not None and len(self.rest) > self.max_request:
+            self.refuse_request(self.rest)
 
     @cython.cfunc
     def note_rest(self) -> None:
@@ -268,10 +270,17 @@ class Session(Observed):
     def end(self) -> None:
         """The client is gone: release what was its own."""
 
-    def refuse_request(self) -> None:
+    def refuse_request(self, begun: bytearray) -> None:
         """A request has grown beyond every limit: its rest can't be skipped, so the client is told and closed."""
         self.closing = True
-        self.client.write(self.error_reply(self.beyond("max_request_bytes", "the request is longer than")))
+        self.began = self.walked = now()
+        self.seen = bytes(begun[:SEEN_BYTES])  # its name is there
+        self.seen_from, self.seen_to = 0, len(begun)
+        self.rest = None
+        self.note_rest()
+        self.batch.add(self.error_reply(self.beyond("max_request_bytes", "the request is longer than")))
+        self.tally(ADMIN)
+        self.finish()
 
     def beyond(self, limit: str, what: str) -> LimitExceeded:
         """The error of a client whose request, `what` says how, is beyond this limit of the instance."""

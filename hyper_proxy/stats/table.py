@@ -180,7 +180,7 @@ more than 100 slow ones and 10 000 sampled ones of these are made in a second an
 - `at`: when it was read, seconds since 1970; in the log the line has its own time, that of the end
 - `slot`, `instance`, `client`: worker, instance, and the client's address
 - `command`, `keys`, `key`: of the first request: its name, how many keys it has, and its first key; no name for bytes
-  that are no request, no keys where their number is wrong
+  that are no request, no keys where their number is wrong, or where the request was refused before all of it was there
 - `requests`: how many there were
 - `node`: the label of the server that failed, or else of the one that was waited for last, also below other levels;
   empty where none was asked: the proxy answers, or a file

@@ -176,16 +176,16 @@ def check_cases(fleet: Fleet, text: str, port: int, cases: list[Case], show_keys
 
 
 @pytest.mark.parametrize(
-    ("protocol", "good", "bad"),
+    ("protocol", "good", "bad", "command"),
     [
-        ("redis", resp(b"GET", b"k"), b"*2\r\n$3\r\nGET\r\n!k\r\n"),
-        ("redis", b"", b"*1\r\n$x\r\n"),
-        ("memcache", b"get k\r\n", b"get " + b"x" * 3000),
-        ("memcache", b"", b"get " + b"x" * 3000),
+        ("redis", resp(b"GET", b"k"), b"*2\r\n$3\r\nGET\r\n!k\r\n", ""),
+        ("redis", b"", b"*1\r\n$x\r\n", ""),
+        ("memcache", b"get k\r\n", b"get " + b"x" * 3000, "get"),
+        ("memcache", b"", b"get " + b"x" * 3000, "get"),
     ],
 )
-def test_what_is_no_request_of_the_protocol_is_a_record_without_a_command(
-    start_fleet: StartFleet, own: Own, protocol: str, good: bytes, bad: bytes
+def test_what_is_no_request_of_the_protocol_is_a_record_of_its_own(
+    start_fleet: StartFleet, own: Own, protocol: str, good: bytes, bad: bytes, command: str
 ) -> None:
     server, port = own(SERVERS[protocol]()), free_port()
     fleet = start_fleet(f"{config(port, server, protocol, 'json')}  [instance.limits]\n  max_line_bytes = 2048\n")
@@ -197,10 +197,44 @@ def test_what_is_no_request_of_the_protocol_is_a_record_without_a_command(
     assert answer.startswith((b"-ERR Protocol error", b"CLIENT_ERROR line too long"))
     wait_for(lambda: len(sampled(fleet)) == 1 + bool(good), "both are in the log")
     record = sampled(fleet)[-1]
-    assert (record["command"], record["requests"], record["keys"], record["key"]) == ("", 1, 0, "")
+    assert (record["command"], record["requests"], record["keys"], record["key"]) == (command, 1, 0, "")
     assert (record["bytes_in"], record["bytes_out"], record["error"]) == (len(bad), len(answer), "reply")
     counts = fleet.stats()["instances"]["user"]
     assert (counts["requests"]["admin"], counts["errors"]) == (1, {"client": 1})
+
+
+@pytest.mark.parametrize(
+    ("protocol", "begun", "command"),
+    [
+        ("redis", b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$900000\r\n", "set"),
+        ("redis", b"*3\r\n$5\r\nBogus\r\n$900000\r\n", "bogus"),
+        ("redis", b"*1\r\n$900000\r\n", ""),
+        ("redis", b"MGET ", "mget"),
+        ("memcache", b"set k 0 0 900000\r\n", "set"),
+        ("memcache", b"get ", "get"),
+        ("memcache", b"", "x" * 32),
+    ],
+)
+def test_a_request_that_grows_beyond_its_limit_is_a_record_and_counted(
+    start_fleet: StartFleet, own: Own, protocol: str, begun: bytes, command: str
+) -> None:
+    server, port = own(SERVERS[protocol]()), free_port()
+    limits = 'max_request_bytes = "64KB"\n  max_line_bytes = "1MB"\n'
+    fleet = start_fleet(f"{config(port, server, protocol, 'json')}  [instance.limits]\n  {limits}")
+    good = resp(b"GET", b"k") if protocol == "redis" else b"get k\r\n"
+    with socket.create_connection(("127.0.0.1", port)) as sock:
+        exchange(sock, good, None)
+        sock.sendall(begun.ljust(65_537, b"x"))
+        answer = b"".join(iter(lambda: sock.recv(1000), b""))
+    text = b"the request is longer than limits.max_request_bytes (65536)\r\n"
+    assert answer == (b"-ERR " if protocol == "redis" else b"CLIENT_ERROR ") + text
+    wait_for(lambda: len(sampled(fleet)) == 2, "both are in the log")
+    record = sampled(fleet)[-1]
+    assert (record["command"], record["requests"], record["keys"], record["key"]) == (command, 1, 0, "")
+    assert (record["bytes_in"], record["bytes_out"], record["error"]) == (65_537, len(answer), "reply")
+    counts = fleet.stats()["instances"]["user"]
+    assert counts["requests"] == {"read": 1, "idempotent": 0, "write": 0, "admin": 1}
+    assert counts["errors"] == {"client": 1}
 
 
 def test_a_request_that_wants_no_answer_is_in_a_record_of_its_own(start_fleet: StartFleet, own: Own) -> None:

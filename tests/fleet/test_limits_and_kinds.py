@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -121,6 +122,17 @@ def test_a_request_that_never_ends_is_refused(serve: Callable[..., tuple[Fleet, 
         client.sendall(b"*1000\r\n" + b"$1000\r\n%b\r\n" % (b"x" * 1000) * 66)
         answer = client.makefile("rb").read()
     assert answer == b"-ERR the request is longer than limits.max_request_bytes (65536)\r\n"
+
+
+def test_small_requests_are_no_large_one_though_many_come_at_once(serve: Callable[..., tuple[Fleet, int]]) -> None:
+    _, port = serve('max_request_bytes = "64KB"')
+    asked = b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n" * 100_000
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+        sending = threading.Thread(target=client.sendall, args=(asked,))
+        sending.start()
+        answers = client.makefile("rb").read(500_000)
+        sending.join()
+    assert answers == b"$-1\r\n" * 100_000
 
 
 def test_databases_of_a_level_are_counted_from_its_own_first(

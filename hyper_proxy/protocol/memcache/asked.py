@@ -21,7 +21,7 @@ def describe(own: Framer, buf: bytes, start: int, end: int, index: int) -> Asked
         except ClientError:
             return None
         if stop < 0:
-            return None
+            return Asked(_name(buf, start, len(buf)), [])
         if not index:
             return _described(framer, buf, start, stop)
         index -= 1
@@ -31,7 +31,7 @@ def describe(own: Framer, buf: bytes, start: int, end: int, index: int) -> Asked
 
 def _described(framer: Framer, buf: bytes, start: int, stop: int) -> Asked:
     row = framer.command
-    name = (row.name or b"".join(buf[start : framer.text_end].split(None, 1)[:1])[:LONGEST]).decode("ascii", "replace")
+    name = _name(buf, start, framer.text_end)
     if framer.error is not None or row.form >= LOCAL:
         return Asked(name, [])
     if framer.several:
@@ -40,6 +40,10 @@ def _described(framer: Framer, buf: bytes, start: int, stop: int) -> Asked:
     keys = [meta.decode_key(key) if framer.encoded else key]
     given = [stop - framer.line_end - 2] if row.form in STORES else None
     return Asked(name, keys, False, given)
+
+
+def _name(buf: bytes, start: int, end: int) -> str:
+    return b"".join(buf[start:end].split(None, 1)[:1])[:LONGEST].decode("ascii", "replace")
 
 
 def sizes(asked: Asked, reply: bytes) -> list[int] | None:

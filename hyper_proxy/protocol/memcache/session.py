@@ -283,7 +283,7 @@ class MemcacheSession(Session):
     def error_reply(self, fault: Any) -> bytes:
         self.front.stats.error(fault.kind)
         report(fault, self.snapshot.instance.name)
-        return wording.server_error(fault)
+        return wording.client_error(fault) if isinstance(fault, ClientError) else wording.server_error(fault)
 
     @cython.ccall
     def misfit(self, shard: cython.Py_ssize_t) -> bytes:

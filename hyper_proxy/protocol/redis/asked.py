@@ -16,6 +16,7 @@ from hyper_proxy.stats.classes import READ
 if not cython.compiled:
     from hyper_proxy.protocol.redis.command import Command
 
+LONGEST = 32  # of a name that is no command's
 ANY = 1 << 62  # the requests were within the limits when they were walked over
 
 
@@ -30,7 +31,7 @@ def describe(buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t, index
         except ClientError:
             return None
         if stop < 0:
-            return None
+            return _begun(buf, start)
         if framer.argc:
             if index == 0:
                 break
@@ -53,6 +54,18 @@ def describe(buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t, index
     return _described(words(buf, framer.args, stop))
 
 
+def _begun(buf: bytes, start: int) -> Asked:
+    if not buf.startswith(b"*", start):
+        return _unclear(b"".join(buf[start:].split(None, 1)[:1]))
+    framer = Framer(ANY, ANY, ANY)
+    framer.scan(buf, start)  # its places count from the request's start, until it is whole
+    return _unclear(buf[start + framer.name_start : start + framer.name_end])
+
+
+def _unclear(name: bytes) -> Asked:
+    return Asked(name[:LONGEST].lower().decode("ascii", "replace"), [])
+
+
 def _described(argv: list[bytes]) -> Asked | None:
     if not argv:
         return None
@@ -60,7 +73,7 @@ def _described(argv: list[bytes]) -> Asked | None:
         row = resolve(argv)
         positions = keys_of(row, argv)
     except (wording.ErrorReply, IndexError, ValueError):
-        return Asked(argv[0][:32].lower().decode("ascii", "replace"), [])
+        return _unclear(argv[0])
     keys = [argv[position] for position in positions]
     blocking = row.treatment == BLOCK and (row.blocks is None or row.blocks(argv))
     name = row.name.decode()
