@@ -94,11 +94,12 @@ class Integer:
 
 
 @dataclass(frozen=True, slots=True)
-class Seconds:
-    """A time in seconds, fractions allowed."""
+class Number:
+    """A number of a range, fractions allowed."""
 
     low: float
     high: float
+    wanted: str = "a number"
 
     @property
     def accepts(self) -> str:
@@ -106,10 +107,15 @@ class Seconds:
 
     def read(self, value: object, place: Place) -> float:
         if not isinstance(value, int | float) or isinstance(value, bool):
-            raise wrong_type(value, "a number of seconds")
+            raise wrong_type(value, self.wanted)
         if not math.isfinite(value) or not self.low <= value <= self.high:
             raise Bad("HP106", f"{value} is not between {self.low:.15g} and {self.high:.15g}")
         return float(value)
+
+
+def seconds(low: float, high: float) -> Number:
+    """A time."""
+    return Number(low, high, "a number of seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,20 +128,6 @@ class Moment:
         if not isinstance(value, datetime) or value.tzinfo is None:
             raise Bad("HP105", f"{self.accepts}, is wanted here")
         return value.timestamp()
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A part of a whole."""
-
-    accepts: str = "number, 0 to 1"
-
-    def read(self, value: object, place: Place) -> float:
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            raise wrong_type(value, "a number")
-        if not 0 <= value <= 1:
-            raise Bad("HP106", f"{value} is not between 0 and 1")
-        return float(value)
 
 
 @dataclass(frozen=True, slots=True)

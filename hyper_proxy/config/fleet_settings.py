@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hyper_proxy.common.log_lines import FORMS
-from hyper_proxy.config.checks import Address, FilePath, Integer, Seconds, Share, Size, Switch, Text
+from hyper_proxy.config.checks import Address, FilePath, Integer, Number, Size, Switch, Text, seconds
 from hyper_proxy.config.model import GIB, KIB
 from hyper_proxy.config.plugin_files import PluginList
 from hyper_proxy.config.setting import DAY_S, HOUR_MS, SECRET, Setting, names
@@ -15,16 +15,16 @@ FLEET: tuple[Setting, ...] = (
             "worker processes; 0 means one for each core", hot=False),
     Setting("proxy", "scheduling", names("batch", "normal"), "batch",
             "how the kernel shares out busy cores to the workers: batch lets them serve more requests at a time"),
-    Setting("proxy", "drain_timeout_s", Seconds(0, DAY_S), 30,
+    Setting("proxy", "drain_timeout_s", seconds(0, DAY_S), 30,
             "how long a stopping worker lets its clients finish"),
-    Setting("proxy", "prepare_timeout_s", Seconds(0.1, 3600), 10,
+    Setting("proxy", "prepare_timeout_s", seconds(0.1, 3600), 10,
             "how long a reload waits for every worker's yes; after it the old configuration stays"),
     Setting("proxy", "max_memory", Size(0, 1024 * GIB), 0,
             "memory of all workers together; each has an equal part, at least 128MB. A worker above it takes in less: "
             "it refuses new clients and drops large replies. 0 means half of what the machine or its container has"),
-    Setting("proxy", "hang_timeout_s", Seconds(1, 3600), 10,
+    Setting("proxy", "hang_timeout_s", seconds(1, 3600), 10,
             "how long a worker or the sidecar may be stuck before it shows its stack, is killed and replaced"),
-    Setting("proxy", "upgrade_timeout_s", Seconds(0.1, 3600), 30,
+    Setting("proxy", "upgrade_timeout_s", seconds(0.1, 3600), 30,
             "how long an upgrade (USR2) waits for the new program; after it the running one stays"),
     Setting("proxy", "user", _ACCOUNT, "",
             "whom the fleet becomes when its ports are bound, which takes a start as root; empty: whoever starts it",
@@ -60,6 +60,6 @@ FLEET: tuple[Setting, ...] = (
             "rolled files that are kept; the proxy deletes older ones itself"),
     Setting("log", "slow_ms", Integer(0, HOUR_MS), 100,
             "requests that take as long are recorded, with where their time went; 0: none is"),
-    Setting("log", "access_sample", Share(), 0,
+    Setting("log", "access_sample", Number(0, 1), 0,
             "the share of all requests that is logged in the same form"),
 )  # fmt: skip

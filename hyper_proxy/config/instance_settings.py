@@ -6,12 +6,13 @@ from hyper_proxy.config.checks import (
     REQUIRED,
     Choice,
     Integer,
-    Seconds,
+    Number,
     Size,
     Strings,
     Switch,
     command_item,
     listen_item,
+    seconds,
 )
 from hyper_proxy.config.kinds import BUILT_IN, PROTOCOLS
 from hyper_proxy.config.model import GIB, KIB, MIB
@@ -57,17 +58,17 @@ INSTANCE: tuple[Setting, ...] = (
             ByProtocol({"redis": "64KB", "memcache": "1MB", "http": "64KB"}),
             "the longest line: an inline command of redis, the first line of a memcache request, an HTTP head",
             only=BUILT_IN),
-    Setting("limits", "idle_timeout_s", Seconds(0, 365 * DAY_S), 0,
+    Setting("limits", "idle_timeout_s", seconds(0, 365 * DAY_S), 0,
             "silence after which a client is closed; 0 means never"),
     Setting("limits", "write_timeout_ms", Integer(1, 24 * HOUR_MS), 60_000,
             "a client that takes no byte of its replies for so long is closed"),
 
-    Setting("write_back", "ttl", Seconds(1, 365 * DAY_S), 300,
+    Setting("write_back", "ttl", seconds(1, 365 * DAY_S), 300,
             "how many seconds a copy stays in a level above; an item that ends sooner takes its copy with it"),
-    Setting("write_back", "jitter", Seconds(0, 0.9), 0.1,
+    Setting("write_back", "jitter", Number(0, 0.9), 0.1,
             "by which share of itself the ttl is longer or shorter, at random, so that copies made together do not all "
             "end together"),
-    Setting("write_back", "negative_ttl", Seconds(0, 365 * DAY_S), 0,
+    Setting("write_back", "negative_ttl", seconds(0, 365 * DAY_S), 0,
             "how many seconds a level above keeps that there is no such key, at least one; writes through the proxy "
             "end it at once. 0: it is not kept, so every read of a key that is not there goes down to the last level"),
     Setting("write_back", "refresh", Switch(), True,

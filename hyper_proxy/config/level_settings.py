@@ -9,12 +9,12 @@ from hyper_proxy.config.checks import (
     FilePath,
     Integer,
     Known,
-    Seconds,
     Size,
     Strings,
     Switch,
     Text,
     master_item,
+    seconds,
 )
 from hyper_proxy.config.kinds import CACHES, KINDS, LOCAL, LOGIN, NETWORK, PIPELINED, PLACED, SQL
 from hyper_proxy.config.lushan_rule import LushanRule
@@ -68,7 +68,7 @@ LEVEL: tuple[Setting, ...] = (
     Setting("level", "max_pending_bytes", Size(64 * KIB, 64 * GIB), "16MB",
             "requests that may wait for one server in one worker; beyond it their clients are not read from",
             only=PIPELINED),
-    Setting("level", "dns_ttl_s", Seconds(1, DAY_S), 30,
+    Setting("level", "dns_ttl_s", seconds(1, DAY_S), 30,
             "how often a host name is resolved again, beside the requests; if that fails the last address is kept",
             only=NETWORK),
     Setting("level", "lushan_db", LushanRule(), None,
@@ -95,7 +95,7 @@ LEVEL: tuple[Setting, ...] = (
     Setting("level", "writers", _WRITERS, [],
             "the servers that take the writes, one for each of `servers`, by position, which then only read; empty: "
             "servers take both", only=SQL),
-    Setting("level", "max_lag_s", Seconds(0, DAY_S), 0,
+    Setting("level", "max_lag_s", seconds(0, DAY_S), 0,
             "how far one of `servers`, or a replica, may be behind its writer or master; while it is further, or its "
             "replication does not run, it is not read from. 0: no lag is too great", only=(*SQL, *REDIS)),
     Setting("level", "heartbeat", HeartbeatRule(), {},
@@ -150,7 +150,7 @@ LEVEL: tuple[Setting, ...] = (
             "how often every server is asked for a sign of life", only=PIPELINED),
     Setting("rooms", "failures", Integer(1, 100), 2,
             "of signs of life, or of connections, in a row: its peer serves then", only=PIPELINED),
-    Setting("rooms", "hold_s", Seconds(0, 3600), 2,
+    Setting("rooms", "hold_s", seconds(0, 3600), 2,
             "for how long a server must have answered every time before it serves again", only=PIPELINED),
     Setting("rooms", "folder", FilePath(), "",
             "the folder for what must not be forgotten: which server has missed what; empty: in memory, until the "

@@ -18,7 +18,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from hyper_proxy.config.checks import REQUIRED, Bad, Integer, Kind, Moment, Place, Seconds, Share, Switch, wrong_type
+from hyper_proxy.config.checks import REQUIRED, Bad, Integer, Kind, Moment, Number, Place, Switch, wrong_type
 from hyper_proxy.config.model import MAIN, Level, Route, Server
 from hyper_proxy.config.notes import suggest
 from hyper_proxy.config.table_split import placed, server_at
@@ -79,7 +79,7 @@ ROUTES: dict[str, RouteRow] = {
     "shadow": RouteRow(
         Shape.PAIR, Join.PRODUCT,
         "`of` serves; this one sees a fraction of the requests, too, and nobody waits for it",
-        options={"fraction": (Share(), 1.0), "compare": (Switch(), False)},
+        options={"fraction": (Number(0, 1), 1.0), "compare": (Switch(), False)},
     ),
     "all": RouteRow(Shape.LIST, Join.PRODUCT, "all are asked, and all must succeed"),
     "majority": RouteRow(Shape.LIST, Join.PRODUCT, "all are asked; answered when more than half have succeeded"),
@@ -91,7 +91,7 @@ ROUTES: dict[str, RouteRow] = {
     "migrate": RouteRow(
         Shape.PAIR, Join.SUM,
         "keys go from `of` to this one, one by one, in `hours` from `begins` on; nothing is copied",
-        options={"begins": (Moment(), REQUIRED), "hours": (Seconds(0.001, 10_000), REQUIRED)},
+        options={"begins": (Moment(), REQUIRED), "hours": (Number(0.001, 10_000, "a number of hours"), REQUIRED)},
     ),
     "move": RouteRow(
         Shape.PAIR, Join.PRODUCT,

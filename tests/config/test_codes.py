@@ -208,6 +208,18 @@ def test_what_is_no_table_is_one_finding(old: str, new: str, said: str) -> None:
     assert said in str(found[0])
 
 
+@pytest.mark.parametrize(
+    ("key", "wanted"),
+    [
+        ("limits.idle_timeout_s", "a number of seconds is wanted here, not a string"),
+        ("write_back.jitter", "a number is wanted here, not a string"),
+    ],
+)
+def test_a_number_is_asked_for_in_its_unit(key: str, wanted: str) -> None:
+    (found,) = findings(change(LEVELS, "[[instance.level]]", f'{key} = "1"\n[[instance.level]]'))
+    assert (found.code, found.message) == ("HP105", f"instance[0].{key}: {wanted}")
+
+
 def test_levels_are_caches_above_one_that_knows() -> None:
     assert findings(LEVELS) == []
     assert findings(change(LEVELS, 'storage = "redis"', 'storage = "memcache"')) == []
@@ -285,6 +297,7 @@ def test_write_back_needs_something_above() -> None:
     [
         ('{ migrate = "spare", of = "main", begins = "tomorrow", hours = 24 }', "HP105 begins"),
         ('{ migrate = "spare", of = "main", begins = 2030-01-31T02:00:00Z }', "HP107 hours is missing"),
+        ('{ migrate = "spare", of = "main", begins = 2030-01-31T02:00:00Z, hours = "9" }', "HP105 a number of hours is"),
         ('{ migrate = "spare", of = "main", hours = 24 }', "HP107 begins is missing"),
         ('{ move = "spare", of = "main", back = 2030-01-31T02:00:00Z }', "HP107 begins is missing"),
         ('{ prefx = { "" = "spare" } }', "HP106 none of them stands here; did you mean 'prefix'?"),
