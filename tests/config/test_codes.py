@@ -297,7 +297,7 @@ def test_write_back_needs_something_above() -> None:
     [
         ('{ migrate = "spare", of = "main", begins = "tomorrow", hours = 24 }', "HP105 begins"),
         ('{ migrate = "spare", of = "main", begins = 2030-01-31T02:00:00Z }', "HP107 hours is missing"),
-        ('{ migrate = "spare", of = "main", begins = 2030-01-31T02:00:00Z, hours = "9" }', "HP105 a number of hours is"),
+        ('{ migrate = "spare", of = "main", begins = 2030-01-31T02:00:00Z, hours = "9" }', "HP105 a number of hours"),
         ('{ migrate = "spare", of = "main", hours = 24 }', "HP107 begins is missing"),
         ('{ move = "spare", of = "main", back = 2030-01-31T02:00:00Z }', "HP107 begins is missing"),
         ('{ prefx = { "" = "spare" } }', "HP106 none of them stands here; did you mean 'prefix'?"),
