@@ -37,25 +37,33 @@ class Fnv1Of32(SignedHash):
         return h
 
 
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def mix(
+    p: cython.p_uchar, start: cython.Py_ssize_t, end: cython.Py_ssize_t, sign: cython.int, h: cython.uint,
+    prime: cython.uint,
+) -> cython.uint:
+    """FNV-1a of 32 bits from `h` on: mix in, then multiply."""
+    i: cython.Py_ssize_t
+    if start >= end:
+        return 0
+    for i in range(start, end):
+        h ^= (p[i] ^ sign) - sign
+        h *= prime
+        if not cython.compiled:
+            h &= 0xFFFFFFFF
+    return h
+
+
 @cython.cclass
 class Fnv1aOf32(SignedHash):
-    """FNV-1a, 32 bits: mix in, then multiply."""
+    """FNV-1a, 32 bits."""
 
     @cython.ccall
     def value(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.ulonglong:
         """32 bits."""
-        p: cython.p_uchar = buf
-        sign: cython.int = self.sign
-        h: cython.uint = 2166136261
-        i: cython.Py_ssize_t
-        if start >= end:
-            return 0
-        for i in range(start, end):
-            h ^= (p[i] ^ sign) - sign
-            h *= 16777619
-            if not cython.compiled:
-                h &= 0xFFFFFFFF
-        return h
+        return mix(buf, start, end, self.sign, 2166136261, 16777619)
 
 
 @cython.cclass
@@ -86,15 +94,4 @@ class Fnv1aOf64(SignedHash):
     @cython.ccall
     def value(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.ulonglong:
         """32 bits."""
-        p: cython.p_uchar = buf
-        sign: cython.int = self.sign
-        h: cython.uint = 0x84222325
-        i: cython.Py_ssize_t
-        if start >= end:
-            return 0
-        for i in range(start, end):
-            h ^= (p[i] ^ sign) - sign
-            h *= 0x1B3
-            if not cython.compiled:
-                h &= 0xFFFFFFFF
-        return h
+        return mix(buf, start, end, self.sign, 0x84222325, 0x1B3)

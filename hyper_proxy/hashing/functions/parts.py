@@ -45,8 +45,8 @@ def find(p: cython.p_uchar, i: cython.Py_ssize_t, end: cython.Py_ssize_t, byte: 
 
 
 @cython.cclass
-class Number(Part):
-    """The digits from `offset` on."""
+class Rest(Part):
+    """What stands from `offset` on."""
 
     offset: cython.Py_ssize_t
 
@@ -58,6 +58,11 @@ class Number(Part):
         """`offset` bytes in."""
         return start + self.offset if start + self.offset < end else end
 
+
+@cython.cclass
+class Number(Rest):
+    """The digits from `offset` on."""
+
     @cython.ccall
     def last(self, buf: bytes, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """The first byte that is no digit."""
@@ -65,20 +70,14 @@ class Number(Part):
 
 
 @cython.cclass
-class Until(Part):
+class Until(Rest):
     """What stands from `offset` on before the first `delimiter`, or to the end."""
 
-    offset: cython.Py_ssize_t
     delimiter: cython.int
 
     def __init__(self, delimiter: bytes, offset: int = 0) -> None:
+        super().__init__(offset)
         self.delimiter = delimiter[0]
-        self.offset = offset
-
-    @cython.ccall
-    def first(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """`offset` bytes in."""
-        return start + self.offset if start + self.offset < end else end
 
     @cython.ccall
     def last(self, buf: bytes, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
