@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from weakref import WeakSet
 
-from hyper_proxy.common.errors import BackendError, ClientError
+from hyper_proxy.common.errors import ClientError
 from hyper_proxy.config.model import Level
 from hyper_proxy.conn_pool.greeting import Greeting
 from hyper_proxy.conn_pool.lane import Lane
-from hyper_proxy.conn_pool.moving.lane import OwnMoveLane
+from hyper_proxy.conn_pool.moving.lane import BEGIN_ANEW, OwnMoveLane
 from hyper_proxy.conn_pool.moving.pools import MovingPools
 from hyper_proxy.conn_pool.moving.schedule import is_move
 from hyper_proxy.conn_pool.moving.way import MoveTarget
@@ -162,14 +162,12 @@ class RedisStorage:
         target = self.nodes.targets[shard]
         if not isinstance(target, MoveTarget):
             return self.borrow_of(target.home, db, resp, patient)
-        target.wait()
-        return target.own(self.borrow_of(target.home, db, resp, patient), self.greeting(db, resp))
+        return target.own(lambda node: self.borrow_of(node, db, resp, patient), self.greeting(db, resp))
 
     def borrow_of(self, node: Node, db: int, resp: int, patient: bool = False) -> Lane:
         """The same to this server."""
         if self.halted:
-            detail = "its keys move to another server now: begin anew"
-            raise BackendError(node.instance, node.where, "moving", detail)
+            raise node.error("moving", BEGIN_ANEW)
         greeting = self.greeting(db, resp)
         idle = self._idle.get((node, greeting), [])
         while idle:

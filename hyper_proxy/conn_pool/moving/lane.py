@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hyper_proxy.conn_pool.moving.way import Way
 
 MOST_KEYS = 64  # handed over at once: a server does nothing else meanwhile
+BEGIN_ANEW = "its keys move to another server now: begin anew"
 
 
 class Turn(NamedTuple):
@@ -46,6 +47,7 @@ class MoveLane(RouteLane):
 
     def __init__(self, lanes: Sequence[Lane], way: Way, greeting: Greeting) -> None:
         super().__init__(lanes, way.setting)
+        self.asked = list(lanes)  # for keys; clients' requests go to `lanes`
         self.way = way
         self.hello = greeting
         self.turns: deque[Turn] = deque()
@@ -177,7 +179,7 @@ class Asking(Gather):
         way = self.lane.way
         raw = way.mover.hand_over(way.nodes[self.home].server, self.lane.hello, self.keys, self.replace)
         way.nodes[self.source].counts.hand_overs += 1
-        self.lane.lanes[self.source].submit(raw, WRITE, self, 0)
+        self.lane.asked[self.source].submit(raw, WRITE, self, 0)
 
     def deliver(self, position: int, reply: bytes | BackendError) -> None:
         """What the old home has said."""
@@ -200,11 +202,27 @@ class Asking(Gather):
         self.lane.not_moved(self, way.silent(self.source, self.home, error))
 
 
-class OwnMoveLane(MoveLane):
-    """The lane of one client alone to the new home, `inner`; the keys are asked for on a lane of all clients."""
+class NoLane(RouteLane):
+    """In the place of a lane to the other home, for a client that has one of its own to `inner`'s alone: the lane that
+    all clients share must never hear of its MULTI."""
 
-    def __init__(self, lanes: Sequence[Lane], way: Way, greeting: Greeting, inner: Lane) -> None:
-        super().__init__(lanes, way, greeting)
+    def __init__(self, inner: Lane, way: Way) -> None:
+        super().__init__([inner, inner], way.setting)
+
+    def submit(self, raw: bytes | bytearray, klass: int, gather: Gather | None, position: int) -> None:
+        """Refuse it."""
+        if gather is not None:
+            gather.fail(position, self.node.error("moving", BEGIN_ANEW))
+
+
+class OwnMoveLane(MoveLane):
+    """The lane of one client alone to one of the homes, `inner`; keys are asked for on a lane of all clients."""
+
+    def __init__(self, lanes: Sequence[Lane], way: Way, greeting: Greeting, inner: Lane, home: int) -> None:
+        own: list[Lane] = [NoLane(inner, way), NoLane(inner, way)]
+        own[home] = inner
+        super().__init__(own, way, greeting)
+        self.asked = list(lanes)
         self.inner = inner
 
     def abandon(self) -> None:

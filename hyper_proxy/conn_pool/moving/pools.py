@@ -10,6 +10,7 @@ from gevent import get_hub
 
 from hyper_proxy.common.errors import ClientError
 from hyper_proxy.config.model import Level, Route
+from hyper_proxy.conn_pool.moving.lane import BEGIN_ANEW
 from hyper_proxy.conn_pool.moving.mover import Mover
 from hyper_proxy.conn_pool.moving.schedule import OLD, Schedule, homes_at
 from hyper_proxy.conn_pool.moving.way import MoveTarget, Way
@@ -104,7 +105,7 @@ class MovingPools(Pools):
         for node in {way.nodes[source] for way in self.ways}:
             for lane in list(node.lanes):
                 if lane.private:
-                    lane.abort("moving", "its keys move to another server now: begin anew")
+                    lane.abort("moving", BEGIN_ANEW)
         for elder in self.elders:
             elder.halt()
 

@@ -12,7 +12,7 @@ from gevent import get_hub
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.conn_pool.moving.lane import MoveLane, OwnMoveLane
 from hyper_proxy.conn_pool.moving.mover import Mover, Outcome
-from hyper_proxy.conn_pool.moving.schedule import NEW, OLD, Schedule, homes_at
+from hyper_proxy.conn_pool.moving.schedule import OLD, Schedule, homes_at
 from hyper_proxy.conn_pool.node import Node
 from hyper_proxy.conn_pool.pause import Pause
 from hyper_proxy.conn_pool.routes.route import Setting
@@ -103,15 +103,16 @@ class MoveTarget:
             lane = self.made[greeting, index] = MoveLane(lanes, self.way, greeting)
         return lane
 
-    def wait(self) -> None:
-        """Until no hold is on."""
+    def own(self, borrow: Callable[[Node], Lane], greeting: Greeting) -> Lane:
+        """What one client alone talks over, on a lane of its own that `borrow` opens: the keys are moved first.
+
+        Waits while a hold is on.
+        """
         while left := self.way.schedule.hold_left():
             gevent.sleep(left + 0.001)
-
-    def own(self, lane: Lane, greeting: Greeting) -> Lane:
-        """What one client alone talks over, on this lane of its own to the home: the keys are moved first."""
-        if self.way.schedule.ahead() == 0:
-            return lane
+        stage = self.way.schedule.ahead()  # asked once: with each question another moment may have come
+        if stage == 0:
+            return borrow(self.way.nodes[OLD])
+        home = homes_at(stage)[1]
         lanes = [node.lane(greeting) for node in self.way.nodes]
-        lanes[NEW if lane.node is self.way.nodes[NEW] else OLD] = lane
-        return OwnMoveLane(lanes, self.way, greeting, lane)
+        return OwnMoveLane(lanes, self.way, greeting, borrow(self.way.nodes[home]), home)

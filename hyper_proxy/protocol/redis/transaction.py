@@ -6,7 +6,7 @@ lane the server does what it always does: it queues, checks and executes; its re
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hyper_proxy.common.errors import BackendError, ClientError
 from hyper_proxy.protocol.redis import command, commands, encode, wording
@@ -30,18 +30,18 @@ ALIKE = frozenset({b"echo", b"ping", b"time", b"unwatch", b"select"})
 
 
 class Queued(Reducer):
-    """The reply to one command between MULTI and EXEC."""
+    """The reply to one command between MULTI and EXEC; where it failed, the others must not be executed without it."""
 
-    def __init__(self, storage: Any, lane: Lane) -> None:
+    def __init__(self, transaction: Transaction) -> None:
         self.count = 1
-        self.storage = storage
-        self.lane = lane
+        self.transaction = transaction
 
     def reduce(self, replies: list[bytes | BackendError], session: RedisSession) -> bytes:
         (reply,) = replies
         if isinstance(reply, BackendError):
+            self.transaction.spoil()
             return session.error_reply(reply)
-        said: bytes = self.storage.plain(self.lane, reply)
+        said: bytes = self.transaction.storage.plain(self.transaction.lane, reply)
         return said
 
 
@@ -135,8 +135,7 @@ class Transaction:
         if is_first and self.storage.follows:
             session.batch.add(self._queue_first(row.klass, raw))
             return True
-        if self.lane is not None and self.storage.follows:
-            session.batch.reduce_later(Queued(self.storage, self.lane))
+        session.batch.reduce_later(Queued(self))
         session.batch.send(self.lane, raw, row.klass)
         return True
 
@@ -212,11 +211,11 @@ class Transaction:
             return
         try:
             reply = self.session.batch.ask(self.lane, MULTI, ADMIN)
+            if reply != encode.OK:
+                raise wording.ErrorReply(reply[1:-2])
+            self.opened = True
+            for klass, raw in self.held:
+                self.session.batch.ask(self.lane, raw, klass)
         except BackendError:
             self.spoil()
             raise
-        if reply != encode.OK:
-            raise wording.ErrorReply(reply[1:-2])
-        self.opened = True
-        for klass, raw in self.held:
-            self.lane.submit(raw, klass, None, -1)

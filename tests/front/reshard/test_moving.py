@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 import redis
@@ -19,6 +20,15 @@ def homes(move: Moving, keys: list[str]) -> dict[str, str]:
     """The server that each key is at."""
     kept = move.kept()
     return {key: "".join(name for name, own in zip("abc", kept, strict=True) if key.encode() in own) for key in keys}
+
+
+def say(connection: Any, *words: str) -> Any:
+    """One request; its reply, or the error."""
+    connection.send_command(*words)
+    try:
+        return connection.read_response()
+    except redis.ResponseError as error:
+        return error
 
 
 def movers(move: Moving, count: int = 200) -> list[str]:
@@ -84,8 +94,7 @@ def test_who_is_in_the_middle_of_something_begins_anew(moving: Callable[..., Mov
     late = move.client().pipeline()
     late.watch("watched")  # before the fleet hears of it
     undecided = move.client().connection_pool.get_connection()  # its transaction has no server yet
-    undecided.send_command("MULTI")
-    assert undecided.read_response() == b"OK"
+    assert say(undecided, "MULTI") == b"OK"
     waiting = threading.Thread(target=wait)
     waiting.start()
     move.announce()
@@ -99,15 +108,50 @@ def test_who_is_in_the_middle_of_something_begins_anew(moving: Callable[..., Mov
         open_one.incr("watched")
         with pytest.raises((redis.ResponseError, redis.WatchError)):
             open_one.execute()
-    undecided.send_command("INCR", "watched")
-    with pytest.raises(redis.ResponseError, match="begin anew"):
-        undecided.read_response()
+    assert "begin anew" in str(say(undecided, "INCR", "watched"))
     with first.pipeline() as again:
         again.watch("watched")
         assert again.get("watched") == b"1"
         again.multi()
         again.incr("watched")
         assert again.execute() == [2]
+
+
+def test_who_watches_a_key_that_goes_back_begins_anew(moving: Callable[..., Moving]) -> None:
+    """Its MULTI must not reach a connection that others use, too."""
+    move = moving()
+    keys = movers(move)
+    move.begin()
+    assert move.client().mget(keys) == [b"old"] * len(keys)
+    after = homes(move, keys)
+    key = next(key for key in keys if after[key] == "c")
+    move.announce_back()
+    watching = move.client().connection_pool.get_connection()
+    assert say(watching, "WATCH", key) == b"OK"
+    move.wait_until(move.back)
+    assert say(watching, "MULTI") == b"OK"
+    assert "begin anew" in str(say(watching, "APPEND", key, "er"))
+    for _ in range(6):
+        assert move.client().get(key) == b"old"
+    assert isinstance(say(watching, "EXEC"), redis.exceptions.ExecAbortError)
+
+
+def test_a_transaction_of_which_a_part_could_not_be_sent_is_not_executed(moving: Callable[..., Moving]) -> None:
+    move = moving()
+    keys = [f"{{{number}:tag}}" for number in range(40)]
+    client = move.client()
+    for key in keys:
+        client.mset({f"{key}count": 5, f"{key}probe": 5})
+    move.begin()
+    assert client.mget([f"{key}probe" for key in keys]) == [b"5"] * len(keys)
+    tag = next(key for key in keys if f"{key}probe".encode() in move.kept()[2])
+    move.to(move.new).execute_command("ACL", "SETUSER", "default", "-restore")
+    connection = client.connection_pool.get_connection()
+    assert say(connection, "MULTI") == b"OK"
+    assert "was not sent" in str(say(connection, "INCR", f"{tag}count"))
+    assert say(connection, "RPUSH", f"{tag}list", "x") == b"QUEUED"
+    assert isinstance(say(connection, "EXEC"), redis.exceptions.ExecAbortError)
+    assert client.exists(f"{tag}list") == 0
 
 
 def test_all_of_a_transaction_and_of_those_who_wait_is_at_the_new_home(moving: Callable[..., Moving]) -> None:
