@@ -11,67 +11,14 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum
-from typing import Protocol
 
 from hyper_proxy.config.addresses import read_listen
 from hyper_proxy.config.model import GIB, KIB, MIB, Listen
-from hyper_proxy.config.notes import Notes, Path, suggest
-
-
-class Absent(Enum):
-    """Marks a setting that has no default: the file must say it."""
-
-    REQUIRED = "required"
-
-
-REQUIRED = Absent.REQUIRED
+from hyper_proxy.config.notes import suggest
+from hyper_proxy.config.place import Bad, Place, wrong_type
 
 _SIZE = re.compile(r"([0-9]+) ?(?:([KMG])(?:I?B)?|B)?", re.IGNORECASE)
 _UNITS = {"": 1, "K": KIB, "M": MIB, "G": GIB}
-
-
-class Bad(Exception):
-    """A value that cannot be used: the code and text of the finding."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a value stands: its path, the folder of the file, and where findings go."""
-
-    path: Path
-    folder: str
-    notes: Notes
-
-    def bad(self, bad: Bad, *below: str | int) -> None:
-        """Notes a finding here or at a part of the value."""
-        self.notes.add((*self.path, *below), bad.code, bad.message)
-
-
-class Kind(Protocol):
-    """What a value may be."""
-
-    @property
-    def accepts(self) -> str:
-        """The values accepted, in words, for messages and the reference."""
-
-    def read(self, value: object, place: Place) -> object:
-        """The value as the model holds it; raises Bad."""
-
-
-def type_name(value: object) -> str:
-    """What toml calls the type of this value."""
-    names = {bool: "a boolean", int: "an integer", float: "a float", str: "a string", list: "an array", dict: "a table"}
-    return names.get(type(value), "a date or time")
-
-
-def wrong_type(value: object, wanted: str) -> Bad:
-    return Bad("HP105", f"{wanted} is wanted here, not {type_name(value)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import Any
 
 from hyper_proxy.config.addresses import ROOMS
-from hyper_proxy.config.checks import REQUIRED, Size, Text, show_size
+from hyper_proxy.config.checks import Size, Text, show_size
 from hyper_proxy.config.kinds import KINDS, LOGIN, PLACED
 from hyper_proxy.config.model import Config, Instance, Level, Listen, Plugin, Pool, Server
 from hyper_proxy.config.notes import Path, show_path
+from hyper_proxy.config.place import REQUIRED
 from hyper_proxy.config.setting import ByProtocol, Setting
 from hyper_proxy.config.settings import keys_of
 

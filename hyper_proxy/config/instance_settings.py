@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from hyper_proxy.config.checks import (
-    REQUIRED,
-    Choice,
-    Integer,
-    Number,
-    Size,
-    Strings,
-    Switch,
-    command_item,
-    listen_item,
-    seconds,
-)
+from hyper_proxy.config.checks import Choice, Integer, Number, Size, Strings, Switch, command_item, listen_item, seconds
 from hyper_proxy.config.kinds import BUILT_IN, PROTOCOLS
 from hyper_proxy.config.model import GIB, KIB, MIB
+from hyper_proxy.config.place import REQUIRED
 from hyper_proxy.config.setting import DAY_S, HOUR_MS, MS, NAME, REDIS, SECRET, ByProtocol, Setting, names
 
 _LISTEN = Strings(listen_item, '"host:port" or "unix:/path"')

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hyper_proxy.config.ask import distribution_fault, hash_fault
 from hyper_proxy.config.checks import (
-    REQUIRED,
     Choice,
     FilePath,
     Integer,
@@ -19,6 +18,7 @@ from hyper_proxy.config.checks import (
 from hyper_proxy.config.kinds import CACHES, KINDS, LOCAL, LOGIN, NETWORK, PIPELINED, PLACED, SQL
 from hyper_proxy.config.lushan_rule import LushanRule
 from hyper_proxy.config.model import GIB, KIB
+from hyper_proxy.config.place import REQUIRED
 from hyper_proxy.config.routes import RouteRule
 from hyper_proxy.config.setting import DAY_S, MS, NAME, REDIS, SECRET, Setting, names
 from hyper_proxy.config.table_rule import HeartbeatRule, TableRule, WhereRule

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hyper_proxy.config.ask import named_hash_fault
-from hyper_proxy.config.checks import Bad, Integer, Kind, Known, Place, Text, wrong_type
+from hyper_proxy.config.checks import Integer, Known, Text
 from hyper_proxy.config.model import LushanDb, LushanFixed, LushanHashed, LushanPrefixed
 from hyper_proxy.config.notes import suggest
+from hyper_proxy.config.place import Bad, Place, wrong_type
 
 MAX_DB = 2**31 - 1
 """Lushan reads the number with atoi, into an int."""
@@ -57,30 +58,21 @@ class LushanRule:
 def _hashed(value: dict[str, Any], place: Place) -> LushanDb:
     if "count" not in value:
         raise Bad("HP107", "count is missing: how many databases there are")
-    name = _part(value, "hash", Known(named_hash_fault, "name of a hash"), place, "")
-    return LushanHashed(name, _part(value, "count", Integer(1, MAX_DB), place, 1))
+    name = place.part(value, "hash", Known(named_hash_fault, "name of a hash"), "")
+    return LushanHashed(name, place.part(value, "count", Integer(1, MAX_DB), 1))
 
 
 def _prefixed(value: dict[str, Any], place: Place) -> LushanDb:
     dbs = value.get("map")
     if not isinstance(dbs, dict) or not dbs:
         raise Bad("HP107", "map is missing: a table of prefix = database")
-    separator = _part(value, "separator", Text(r"[!-~]", "one visible ASCII character"), place, ":")
-    default = _part(value, "default", _DB, place, None) if "default" in value else None
-    rows = Place((*place.path, "map"), place.folder, place.notes)
+    separator = place.part(value, "separator", Text(r"[!-~]", "one visible ASCII character"), ":")
+    default = place.part(value, "default", _DB, None) if "default" in value else None
+    rows = place.below("map")
     for prefix in dbs:
         if separator in prefix:
             rows.bad(Bad("HP106", f"the prefix holds the separator '{separator}', so no key can have it"), prefix)
-    return LushanPrefixed(separator, tuple((prefix, _part(dbs, prefix, _DB, rows, 0)) for prefix in dbs), default)
-
-
-def _part(table: dict[str, Any], key: str, kind: Kind, place: Place, instead: object) -> Any:
-    """One value of the rule; what is wrong with it is noted, and `instead` keeps the reading going."""
-    try:
-        return kind.read(table[key], Place((*place.path, key), place.folder, place.notes))
-    except Bad as bad:
-        place.bad(bad, key)
-        return instead
+    return LushanPrefixed(separator, tuple((prefix, rows.part(dbs, prefix, _DB, 0)) for prefix in dbs), default)
 
 
 _FORMS = {("hash", "count"): _hashed, ("separator", "map", "default"): _prefixed}

@@ -18,8 +18,8 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from hyper_proxy.config.ask import load_plugins
-from hyper_proxy.config.checks import Bad, Place, wrong_type
 from hyper_proxy.config.model import Plugin
+from hyper_proxy.config.place import Bad, Place, wrong_type
 
 GROUP = "hyper_proxy.plugins"
 MAX_SOURCE_BYTES = 4 * 1024 * 1024

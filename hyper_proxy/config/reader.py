@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hyper_proxy.config.checks import REQUIRED, Bad, Place, type_name
 from hyper_proxy.config.kinds import KINDS, PROTOCOLS
 from hyper_proxy.config.notes import Notes, Path, suggest
+from hyper_proxy.config.place import REQUIRED, Bad, Place, type_name
 from hyper_proxy.config.setting import ByProtocol, Setting
 from hyper_proxy.config.settings import SECTIONS, SETTINGS, header_of, keys_of, sections_in
 

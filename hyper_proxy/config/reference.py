@@ -11,8 +11,8 @@ from pathlib import Path
 
 import toml
 
-from hyper_proxy.config.checks import REQUIRED
 from hyper_proxy.config.codes import CODES
+from hyper_proxy.config.place import REQUIRED
 from hyper_proxy.config.setting import ByProtocol, Setting
 from hyper_proxy.config.settings import SECTIONS, header_of, keys_of
 

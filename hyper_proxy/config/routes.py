@@ -18,9 +18,10 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from hyper_proxy.config.checks import REQUIRED, Bad, Integer, Kind, Moment, Number, Place, Switch, wrong_type
+from hyper_proxy.config.checks import Integer, Moment, Number, Switch
 from hyper_proxy.config.model import MAIN, Level, Route, Server
 from hyper_proxy.config.notes import suggest
+from hyper_proxy.config.place import REQUIRED, Bad, Kind, Place, wrong_type
 from hyper_proxy.config.table_split import placed, server_at
 
 MAX_DEPTH = 8

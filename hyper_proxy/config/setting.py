@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hyper_proxy.config.checks import Choice, Integer, Kind, Text
+from hyper_proxy.config.checks import Choice, Integer, Text
+from hyper_proxy.config.place import Kind
 
 HOUR_MS = 3_600_000
 DAY_S = 86_400

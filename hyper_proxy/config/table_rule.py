@@ -16,9 +16,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from hyper_proxy.config.checks import Bad, Integer, Place, wrong_type
+from hyper_proxy.config.checks import Integer
 from hyper_proxy.config.model import Heartbeat, IdDate, Table
 from hyper_proxy.config.notes import suggest
+from hyper_proxy.config.place import Bad, Place, wrong_type
 from hyper_proxy.config.table_split import MAX_SLOTS, PLACEHOLDER
 
 INT64_MAX = 2**63 - 1
@@ -63,9 +64,8 @@ class TableRule:
         inside = tuple(_name(text, "value", place, at) for at, text in enumerate(listed or ()))
         columns["value"] = "" if listed is not None else _name(value["value"], "value", place)
         _name_once(columns, inside, place)
-        databases, tables = (_part(value, *row, place) if row[0] in value else row[2] for row in _NUMBERS)
-        below = Place((*place.path, "date"), place.folder, place.notes)
-        day = _read_date(value["date"], below) if "date" in value else None
+        databases, tables = (place.part(value, *row) if row[0] in value else row[2] for row in _NUMBERS)
+        day = _read_date(value["date"], place.below("date")) if "date" in value else None
         if databases * tables > MAX_SLOTS:
             text = f"{databases} databases of {tables} tables are more than {MAX_SLOTS} tables"
             place.bad(Bad("HP106", text), "tables")
@@ -97,22 +97,13 @@ def _read_date(value: object, place: Place) -> IdDate:
         text = f"{' and '.join(missing)} missing: ((number >> shift) + epoch) / per_second is unix time"
         place.bad(Bad("HP107", text))
         return IdDate(0, 0)
-    return IdDate(**{key: _part(value, key, kind, 1, place) for key, kind in _DATE.items() if key in value})
+    return IdDate(**{key: place.part(value, key, kind, 1) for key, kind in _DATE.items() if key in value})
 
 
 def _know(value: dict[str, Any], keys: tuple[str, ...], place: Place) -> None:
     for key in value:
         if key not in keys:
             place.bad(Bad("HP104", f"unknown key in this table{suggest(key, keys)}"), key)
-
-
-def _part(value: dict[str, Any], key: str, kind: Integer, instead: int, place: Place) -> int:
-    """One number; what is wrong with it is noted, and `instead` keeps the reading going."""
-    try:
-        return kind.read(value[key], place)
-    except Bad as bad:
-        place.bad(bad, key)
-        return instead
 
 
 def _name_once(columns: dict[str, str], inside: tuple[str, ...], place: Place) -> None:
@@ -158,7 +149,7 @@ class HeartbeatRule:
         schema, name = _read_name(value["name"], place)
         where: tuple[tuple[str, str | int], ...] = ()
         try:
-            where = WhereRule().read(value.get("where", {}), Place((*place.path, "where"), place.folder, place.notes))
+            where = WhereRule().read(value.get("where", {}), place.below("where"))
         except Bad as bad:
             place.bad(bad, "where")
         return Heartbeat(name, _name(value["time"], "time", place), schema, where)

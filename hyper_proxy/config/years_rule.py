@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass
 
 from hyper_proxy.config.addresses import read_server
-from hyper_proxy.config.checks import Bad, Place, wrong_type
 from hyper_proxy.config.model import Era, Server
 from hyper_proxy.config.notes import suggest
+from hyper_proxy.config.place import Bad, Place, wrong_type
 
 FIRST, LAST = 2000, 2099  # as table_split.py knows dates
 _YEARS = re.compile(r"(20[0-9]{2})(?:-(20[0-9]{2}))?")

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from hyper_proxy.config import model
-from hyper_proxy.config.checks import REQUIRED, Place
 from hyper_proxy.config.load import inspect, inspect_text
 from hyper_proxy.config.notes import Notes
+from hyper_proxy.config.place import REQUIRED, Place
 from hyper_proxy.config.reference import update
 from hyper_proxy.config.setting import ByProtocol, Setting
 from hyper_proxy.config.settings import SECTIONS, SETTINGS, keys_of
