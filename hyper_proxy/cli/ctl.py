@@ -1,7 +1,8 @@
 """hyper-proxy ctl [-c FILE | --admin ADDRESS] VERB: talks to the running fleet through its sidecar.
 
-Every verb is one request (ctl_orders.py); what the fleet answers is printed, and the exit status says whether it
-agreed. Which fleet that was stands on standard error: several may run on a machine.
+Every verb is one request (ctl_orders.py), and two of them ask again until something has become so; what the fleet
+answers is printed, and the exit status says whether it agreed. Which fleet that was stands on standard error: several
+may run on a machine.
 """
 
 from __future__ import annotations

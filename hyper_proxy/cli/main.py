@@ -1,8 +1,9 @@
 """The command `hyper-proxy`: finds the verb in the table, imports its file, runs it.
 
 Only the file of the verb asked for is imported: `check` does not pay for the fleet, and the supervisor stays small.
-Exit status: 0 done, 1 failed, 2 wrong usage, 3 no worker could start, 71 the system refused (bind, fork, file),
-78 a configuration with errors.
+Exit status: 0 done, 1 failed, 2 wrong usage; of some verbs 3 no worker could start, 70 what the running master has
+left to an upgrade can't be read, 71 the system refused (bind, fork, file), 77 the fleet may not become its user, 78 a
+configuration with errors, 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations

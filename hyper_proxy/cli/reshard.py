@@ -1,7 +1,7 @@
 """hyper-proxy reshard -c FILE INSTANCE: move the keys that nobody asks for to their new homes, while the fleet serves.
 
-Needs the servers alone, and the file that the fleet has: where its fleet answers, that is asked. It may be stopped at
-any moment and run again: what has moved is at home, and is passed by.
+Needs no fleet, only the servers and the file that the fleet has. A fleet of this file that answers is asked whether it
+goes by it. This may be stopped at any moment and run again: what has moved is at home, and is passed by.
 """
 
 from __future__ import annotations

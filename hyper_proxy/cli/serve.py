@@ -37,8 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0 after a stop that was asked for, 3 when no worker could start, 71 when an address or a process is refused, 78
-    when the configuration has errors."""
+    """0 after a stop that was asked for, else an exit code of docs/operations.md. Raises ConfigError: that is 78."""
     crew = Crew(worker=enter_worker, sidecar=enter_sidecar)
     try:
         estate = claim_estate(os.environ)

@@ -2,7 +2,8 @@
 
     listener   "0.0.0.0:6380"  "[::1]:6380"  "unix:/run/hyper_proxy/user.sock"
     server     "10.0.0.1:6379"  "10.0.0.1:6379:2 alias"  "unix:/run/a.sock:1 alias"      (address[:weight][ alias])
-    rooms      "----" between the servers of this room and those of the other
+    file       "data/shop.db"  "data/shop alias"                                         (an alias in plug-ins only)
+    rooms      "----" between the servers of the first room and those of the second
 
 Raises ValueError with a text for people; resolves nothing and opens nothing.
 """
@@ -16,7 +17,7 @@ from hyper_proxy.config.model import Listen, Server
 
 ROOMS = "----"
 SECOND = "@second"
-"""Follows the alias of a server of the second room that has the one of its peer."""
+"""Follows the name of a server of the second room where one of the first has the same."""
 MAX_PORT = 65535
 MAX_WEIGHT = 1_000_000
 """Rings and tables grow with the sum of weights; this is already far beyond any use."""
@@ -29,7 +30,7 @@ _ALIAS = re.compile(r"[!-~]+")
 
 
 def read_listen(text: str) -> Listen:
-    """A listener's address."""
+    """An address to listen on."""
     if text.startswith("unix:"):
         return Listen(path=_socket_path(text.removeprefix("unix:")))
     host, port, rest = _host_and_port(text)
@@ -54,7 +55,7 @@ def read_server(text: str) -> Server:
 
 
 def read_file(text: str, folder: str, *, named: bool = False) -> Server:
-    """An embedded database: a file, relative to the folder of the configuration. named: an alias may follow it."""
+    """A storage that is a file or folder, relative to that of the configuration. named: an alias may follow it."""
     path, _, alias = text.partition(" ") if named else (text, "", "")
     if not path or path.endswith("/") or not path.isprintable():
         raise ValueError(f"{path!r} is not the path of a file")

@@ -34,7 +34,8 @@ BLANK_SERVER = Server()
 
 
 def build_config(file: str, folder: str, values: Values, notes: Notes) -> Config:
-    """The whole; instances, levels, listeners and servers stand at the same index as in the file."""
+    """The whole; instances, levels, listeners and servers stand at the same index as in the file, but for the servers
+    behind '----': those are the peers of the ones before it."""
     instances = tuple(
         _build_instance(instance, folder, ("instance", index), notes)
         for index, instance in enumerate(values["instance"])
@@ -88,7 +89,7 @@ def _build_pool(values: Values, storage: str, folder: str, path: Path, notes: No
 def _build_servers(
     texts: tuple[str | None, ...], storage: str, folder: str, path: Path, notes: Notes
 ) -> tuple[tuple[Server, ...], tuple[Server, ...]]:
-    """The servers of this room and of the other."""
+    """The servers of the first room and of the second, which may be empty."""
     rooms: list[list[Server]] = [[]]
     for index, text in enumerate(texts):
         if text == ROOMS:
@@ -114,5 +115,5 @@ def _build_servers(
 
 
 def _apart(peer: Server) -> Server:
-    """Peers may have one alias, as a ring sees them; statistics and orders need another name for the second."""
+    """A peer may have the name of a server of the first room; statistics and orders need another one for it."""
     return replace(peer, name=peer.label + SECOND)

@@ -16,7 +16,7 @@ Fault = tuple[int, str, str]  # the level, the key, and what is said of it
 
 
 def key_space_faults(config: Config, instance: Instance) -> Iterator[Fault]:
-    """Of an instance that has levels."""
+    """Of an instance that has at least one level."""
     last = len(instance.levels) - 1
     if instance.levels[last].route is not None and not instance.forwards and instance.levels[last].storage in PIPELINED:
         what = f"{instance.levels[last].storage} servers behind {instance.protocol} clients have"

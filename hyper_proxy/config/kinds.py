@@ -13,7 +13,7 @@ CACHES = ("redis", "memcache", "lushan")
 KNOWING = ["redis", "memcache", "sqlite", "mysql"]
 """The storages that can be the last of several levels: what they say is so."""
 NETWORK = ("redis", "memcache", "lushan", "mysql")
-"""Storages that are servers at addresses; sqlite is a file."""
+"""Storages that are servers at addresses, to which connections are kept; sqlite is a file."""
 LOCAL = "local"
 """Copies in the worker's own memory: the first of several levels, and no server."""
 KINDS = [*NETWORK, "sqlite", LOCAL]
@@ -23,6 +23,7 @@ PLACED = [*NETWORK]
 FILES = ["sqlite"]
 """Storages whose servers are paths of files or folders."""
 BUILT_IN = tuple(PROTOCOLS)
+"""The protocols of the proxy itself."""
 PIPELINED = ("redis", "memcache", "lushan")
 """Storages whose connections carry the requests of many clients at once."""
 SQL = ("mysql",)

@@ -149,7 +149,7 @@ LEVEL: tuple[Setting, ...] = (
     Setting("rooms", "interval_ms", MS, 100,
             "how often every server is asked for a sign of life", only=PIPELINED),
     Setting("rooms", "failures", Integer(1, 100), 2,
-            "of signs of life, or of connections, in a row: its peer serves then", only=PIPELINED),
+            "of questions for a sign of life, or of requests, in a row: its peer serves then", only=PIPELINED),
     Setting("rooms", "hold_s", seconds(0, 3600), 2,
             "for how long a server must have answered every time before it serves again", only=PIPELINED),
     Setting("rooms", "folder", FilePath(), "",

@@ -1,4 +1,4 @@
-"""A configuration as an operator's orders bend it: which of its servers are out of service."""
+"""A configuration as an operator's orders bend it: which of its servers are out of service, and which room serves."""
 
 from __future__ import annotations
 

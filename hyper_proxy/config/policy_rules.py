@@ -37,7 +37,7 @@ def policy_faults(config: Config, written: Callable[[Path], bool]) -> Iterator[t
 
 
 def _of_last(level: Level, said: set[str]) -> Iterator[Fault]:
-    """The reader has refused them for storages that can't be above another."""
+    """The last level has no policies. The reader has refused them for storages that can't be above another."""
     for key in POLICIES if level.storage in CACHES else ():
         if key in said:
             yield key, f"this is the last level: {key} is said of a level above another"

@@ -12,12 +12,13 @@ class Rooms:
     prefer       the room that serves while it can: "first", "second", or "local", the one on this machine's networks
     writes       "single": to the room that serves; "mirror": to both
     on_return    what becomes of the data of a server that has missed writes, with "single": "keep" or "empty"
-    interval_ms  from one question for a sign of life to the next; failures: of them in a row that make a switch
+    interval_ms  from one question for a sign of life to the next
+    failures     of these questions, or of requests, in a row: its peer serves then
     hold_s       for how long a server must have answered all of them before it serves again
-    folder       where is kept what a server has missed; "": in memory, until the fleet ends
-    max_journal  bytes of what a server may miss before it is copied whole
-    pinned       never written in a file: the room that an operator wants, "" while the proxy decides (overrule.py)
+    folder       for what must not be forgotten: which server has missed what; "": in memory, until the fleet ends
+    max_journal  bytes of the names of keys that a server may miss before it is copied whole
     sync         "no": the system writes the file when it likes; "yes": before a client has its answer
+    pinned       never written in a file: the room that an operator wants, "" while the proxy decides (overrule.py)
     """
 
     prefer: str = "first"

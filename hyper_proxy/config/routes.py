@@ -6,7 +6,7 @@
 
 A kind of route is one row of ROUTES here. One whose children each hold a part of the keys (a SUM) has a placement in
 hyper_proxy/hashing/routes; one whose children all have a place for every key (a PRODUCT) stands in the place of their
-servers, in hyper_proxy/conn_pool/routes.
+servers, in hyper_proxy/conn_pool/routes, or conn_pool/moving where keys move.
 """
 
 from __future__ import annotations

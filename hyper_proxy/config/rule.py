@@ -26,14 +26,14 @@ class Say:
 
 
 def levels_of(config: Config) -> Iterator[tuple[Path, Level]]:
-    """The levels of all instances."""
+    """The levels of all instances, with their paths."""
     for i, instance in enumerate(config.instances):
         for j, level in enumerate(instance.levels):
             yield ("instance", i, "level", j), level
 
 
 def servers_of(level: Level, path: Path) -> Iterator[tuple[Path, Server]]:
-    """The usable servers of both rooms, writers, and servers of other pools."""
+    """The usable servers of a level, with their paths: its own in both rooms, writers, those of pools and of years."""
     pools = [((*path, "pool", i, "servers"), pool.servers, pool.peers) for i, pool in enumerate(level.pools)]
     own = (*path, "servers"), level.servers, level.peers
     for years, era in level.years:

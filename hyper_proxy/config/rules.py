@@ -32,7 +32,7 @@ from hyper_proxy.config.table_rules import (
     columns_are_fixed_or_kept,
     items_are_whole,
     lag_is_behind_writers,
-    lushan_has_a_rule,
+    needed_keys_are_there,
     sqlite_has_one_file,
     tables_can_be_told_apart,
     writers_match_servers,
@@ -43,6 +43,7 @@ MEMCACHE_KEY_BYTES = 250
 """The longest key of memcached's protocol (KEY_MAX_LENGTH)."""
 SPARE_FILES = 64
 """Files of a worker that are neither clients nor servers: logs, pipe, loop, libraries."""
+
 
 def storage_serves_protocol(config: Config, say: Say) -> None:
     """HP204"""
@@ -214,7 +215,7 @@ RULES: dict[str, Callable[[Config, Say], None]] = {
     "HP202": listeners_are_unique,
     "HP203": aliases_are_unique,
     "HP204": storage_serves_protocol,
-    "HP206": lushan_has_a_rule,
+    "HP206": needed_keys_are_there,
     "HP207": keys_can_be_placed,
     "HP208": users_have_passwords,
     "HP209": no_instance_serves_itself,

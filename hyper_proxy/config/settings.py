@@ -2,7 +2,7 @@
 
 The reader, the suggestions for misspelt keys, the reference in docs/configuration.md and the test of
 etc/hyper_proxy.toml follow this table. Its rows stand in three files, by the sections they belong to. A new setting is
-one row there, one field in model.py and one line in the sample.
+one row there, one field of its section's record (model.py, level_model.py, rooms.py) and one line in the sample.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Section:
 
 SECTIONS: dict[str, Section] = {
     "proxy": Section("", "proxy", "The fleet as a whole."),
-    "admin": Section("", "admin", "The sidecar, which answers /stats, /metrics, /health and POST /reload."),
+    "admin": Section("", "admin", "The sidecar: its page, statistics, metrics, health, and the orders of operators."),
     "log": Section("", "log", "The log of all processes."),
     "instance": Section("", "instance", "A front: a protocol on some addresses, and the storage behind it.", many=True),
     "limits": Section("instance", "limits", "What one client of the instance may ask for."),

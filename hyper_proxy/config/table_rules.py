@@ -1,4 +1,4 @@
-"""The rules about storages that keep keys in tables, files and numbered databases, and what an item loses there."""
+"""The rules about storages of tables, files and numbered databases: what they need, and what an item loses there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hyper_proxy.config.rule import Say, levels_of
 from hyper_proxy.config.table_split import split_faults, years_faults
 
 
-def lushan_has_a_rule(config: Config, say: Say) -> None:
+def needed_keys_are_there(config: Config, say: Say) -> None:
     """HP206"""
     for path, level in levels_of(config):
         instance = config.instances[int(path[1])]
