@@ -59,6 +59,7 @@ class RedisClaims(Claims):
         "redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) "
         "return 1"
     )
+
     def claim(self, keys: Sequence[bytes], mark: bytes, seconds: float, ask: Ask) -> list[bool | None]:
         ms = int(seconds * 1000)
         replies = ask([encode("EVAL", self.CLAIM, 1, key, MARK, mark, ms) for key in keys])

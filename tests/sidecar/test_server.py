@@ -47,7 +47,6 @@ def test_idle_and_half_requests_keep_nobody_out(start_shop: StartShop) -> None:
     assert "Traceback" not in shop.fleet.read_log(), "who is hung up on is no news"
 
 
-
 def order(path: bytes, body: bytes) -> bytes:
     head = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
     return head % (path, len(body)) + body

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import gevent
 import gevent.event
 import pytest
 

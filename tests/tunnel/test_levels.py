@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import gevent
-import gevent.event
 import pytest
 
 from hyper_proxy.common.errors import BackendError

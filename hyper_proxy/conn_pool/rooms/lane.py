@@ -22,6 +22,7 @@ if not cython.compiled:
     from hyper_proxy.conn_pool.lane import Lane
     from hyper_proxy.conn_pool.routes.route import Leg
 
+
 @cython.cclass
 class RoomLane(Lane):
     """lanes: to the first and to the second room's node. is_error: is a reply a refusal?"""

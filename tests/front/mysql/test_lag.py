@@ -162,6 +162,7 @@ def test_a_reader_that_is_gone_is_not_read_from(front: Front, two: Replicated) -
     wait_for(lambda: not is_late(front), "the reader is back", 20)
     assert where(front) == "reader"
 
+
 def test_who_may_not_ask_is_told_so(start_front: StartFront, two: Replicated) -> None:
     two.writer.sql(f"REVOKE SLAVE MONITOR ON *.* FROM {USER}@'127.0.0.1'")
     front = start_front([two.reader], [two.writer], settings=SETTINGS)
