@@ -26,6 +26,7 @@ cdef class Client(Giver):
     cdef public Py_ssize_t lacking
     cdef bint held
     cdef bint leaving
+    cdef public bint refused
     cdef bint closed
     cdef int writers
     cdef bytes data

@@ -16,6 +16,7 @@ from hyper_proxy.common import faults
 from hyper_proxy.common.descriptors import EXHAUSTED
 from hyper_proxy.config.model import format_address
 from hyper_proxy.entry.client import Client
+from hyper_proxy.entry.lingering import LINGERING
 
 if TYPE_CHECKING:
     from hyper_proxy.entry.admission import Admission
@@ -115,9 +116,9 @@ class Listener:
 
     def _refuse(self, sock: socket.socket, why: str) -> None:
         self.front.stats.refused += 1
-        with suppress(OSError):  # it may be gone, or take nothing: it is closed anyway
+        with suppress(OSError):  # it may be gone, or take nothing: it is let go anyway
             sock.send(self.front.protocol.full())
-        sock.close()
+        LINGERING.take(sock)
         instance = self.front.snapshot.instance.name
         self.admission.say("client.refused", f"{instance} {why}", instance=instance, address=self.address, why=why)
 

@@ -53,7 +53,7 @@ class FunctionSession(Session):
                 raise self.misuse("opened", "a Protocol", opened)
             self.protocol = opened
         except HyperProxyError as fault:
-            self.closing = True
+            self.dismiss()
             client.write(self.error_reply(fault))
 
     def adopt(self) -> None:
@@ -116,7 +116,7 @@ class FunctionSession(Session):
     def let_go(self, fault: HyperProxyError, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Where the request ends that has come up to `end` is not known: the client is told why, and nothing more is
         read."""
-        self.closing = True
+        self.dismiss()
         self.taken = self.lacks = 0
         self.say(self.error_reply(fault))
         self.tally(ADMIN)

@@ -1,0 +1,172 @@
+"""Who is let go in the middle of sending reads why: the connection is not reset under the error."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from time import monotonic
+
+import pytest
+
+from tests.kit.fleet import Fleet
+from tests.kit.ports import free_port
+from tests.kit.servers import Running
+from tests.kit.wait import wait_for
+
+CONFIG = """
+[proxy]
+workers = 1
+drain_timeout_s = 10
+[[instance]]
+name = "user"
+protocol = "{protocol}"
+listen = ["127.0.0.1:{port}"]
+  [instance.limits]
+  max_value_bytes = "{value}"
+  max_request_bytes = "1MB"
+  max_clients = 10
+  [[instance.level]]
+  storage = "{storage}"
+  servers = ["{server}"]
+"""
+SENT = 64 << 20  # more than the buffers of both ends hold
+LINGER_S = 2.0  # as of docs/errors.md, all of these
+MOST_CLIENTS = 128
+MOST_BYTES = 256 << 20
+TOO_LONG = b"the request is longer than limits.max_request_bytes (1048576)"
+PUT = b"PUT /v1/user/a HTTP/1.1\r\nHost: x\r\n"
+BROKEN = b"*1\r\n$x\r\n"
+BROKEN_ANSWER = b"-ERR Protocol error: invalid bulk length\r\n"
+
+Serve = Callable[..., tuple[Fleet, int]]
+
+
+@pytest.fixture
+def serve(
+    start_fleet: Callable[[str], Fleet], redis_nodes: list[Running], memcached_nodes: list[Running]
+) -> Serve:
+    """`serve(protocol)`: the fleet and its port."""
+    servers = {"redis": redis_nodes[0].address, "memcache": memcached_nodes[0].address, "http": "keys.db"}
+
+    def start(protocol: str, value: str = "1GB") -> tuple[Fleet, int]:
+        port = free_port()
+        storage = "sqlite" if protocol == "http" else protocol
+        text = CONFIG.format(protocol=protocol, port=port, storage=storage, server=servers[protocol], value=value)
+        return start_fleet(text), port
+
+    return start
+
+
+def connected(stack: ExitStack, port: int) -> socket.socket:
+    return stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+
+
+def told(port: int, begun: bytes) -> bytes:
+    """What a client reads that sends all it has to send, and reads then; up to the end of the connection."""
+    with ExitStack() as stack:
+        client = connected(stack, port)
+        client.sendall(begun.ljust(SENT, b"x"))
+        return client.makefile("rb").read()
+
+
+@pytest.mark.parametrize(
+    ("protocol", "begun", "answer"),
+    [
+        ("redis", b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n" % SENT, b"-ERR " + TOO_LONG + b"\r\n"),
+        ("redis", BROKEN, BROKEN_ANSWER),
+        ("memcache", b"set k 0 0 %d\r\n" % SENT, b"CLIENT_ERROR " + TOO_LONG + b"\r\n"),
+        ("memcache", b"get ", b"CLIENT_ERROR line too long\r\n"),
+    ],
+)
+def test_a_client_that_sends_what_nobody_reads_is_told(
+    serve: Serve, protocol: str, begun: bytes, answer: bytes
+) -> None:
+    _, port = serve(protocol)
+    assert told(port, begun) == answer
+
+
+@pytest.mark.parametrize(
+    ("begun", "status", "code"),
+    [
+        (PUT + b"Content-Length: %d\r\n\r\n" % SENT, b"413", "body_too_large"),
+        (PUT + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % SENT, b"413", "request_too_large"),
+        (PUT + b"X: ", b"431", "head_too_large"),
+        (PUT + b"Content-Length: x\r\n\r\n", b"400", "malformed"),
+    ],
+)
+def test_a_client_of_http_that_sends_what_nobody_reads_is_told(
+    serve: Serve, begun: bytes, status: bytes, code: str
+) -> None:
+    _, port = serve("http", "512KB" if code == "body_too_large" else "1GB")
+    head, _, body = told(port, begun).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 %b " % status) and b"\r\nConnection: close" in head
+    assert json.loads(body)["error"]["code"] == code
+
+
+def test_a_client_too_many_is_told_though_it_has_begun(serve: Serve) -> None:
+    _, port = serve("redis")
+    with ExitStack() as stack:
+        for _ in range(10):
+            client = connected(stack, port)
+            client.sendall(b"PING\r\n")
+            assert client.recv(100) == b"+PONG\r\n"
+        assert told(port, b"") == b"-ERR max number of clients reached\r\n"
+
+
+def test_who_goes_on_sending_is_cut_after_so_many_bytes(serve: Serve) -> None:
+    fleet, port = serve("redis")
+    before, sent, more = fleet.stats()["workers"][0]["fds"], 0, b"x" * (1 << 20)
+    with ExitStack() as stack, suppress(ConnectionError):
+        client = connected(stack, port)
+        client.sendall(BROKEN)
+        while sent < 2 * MOST_BYTES:
+            sent += client.send(more)
+    assert SENT < sent < MOST_BYTES + SENT
+    wait_for(lambda: fleet.stats()["workers"][0]["fds"] <= before, "nothing of it is left")
+
+
+def test_who_sends_a_little_now_and_then_is_cut_after_a_while(serve: Serve) -> None:
+    _, port = serve("redis")
+
+    def is_cut(client: socket.socket) -> bool:
+        try:
+            client.send(b"x")
+        except ConnectionError:
+            return True
+        return False
+
+    with ExitStack() as stack:
+        client = connected(stack, port)
+        client.sendall(BROKEN)
+        assert client.makefile("rb").read() == BROKEN_ANSWER
+        began = monotonic()
+        wait_for(lambda: is_cut(client), "it is cut")
+    assert LINGER_S / 2 < monotonic() - began < 3 * LINGER_S
+
+
+def test_many_that_stay_hold_neither_places_nor_descriptors(serve: Serve) -> None:
+    fleet, port = serve("redis")
+    fds = lambda: fleet.stats()["workers"][0]["fds"]  # noqa: E731
+    before = fds()
+    with ExitStack() as stack:
+        for _ in range(2 * MOST_CLIENTS):
+            client = connected(stack, port)
+            client.sendall(BROKEN)
+            assert client.makefile("rb").read() == BROKEN_ANSWER
+        assert fleet.stats()["instances"]["user"]["clients"] == 0
+        assert before < fds() <= before + MOST_CLIENTS
+        wait_for(lambda: fds() <= before, "they are forgotten")
+
+
+def test_a_worker_that_ends_does_not_wait_for_them(serve: Serve) -> None:
+    fleet, port = serve("redis")
+    with ExitStack() as stack:
+        clients = [connected(stack, port) for _ in range(5)]
+        for client in clients:
+            client.sendall(BROKEN)
+            assert client.makefile("rb").read() == BROKEN_ANSWER
+        began = monotonic()
+        assert fleet.stop() == 0
+        assert monotonic() - began < LINGER_S
