@@ -5,6 +5,10 @@ from libc.string cimport memcpy
 cdef Py_ssize_t BLOCK
 
 
+cdef class Author:
+    cdef finish(self)
+
+
 cdef class Lines:
     cdef readonly Py_ssize_t limit
     cdef object alarm
@@ -13,6 +17,7 @@ cdef class Lines:
     cdef Py_ssize_t leaving
     cdef readonly long long lost
     cdef long long untold
+    cdef list authors
     cdef list full
     cdef list spare
     cdef readonly bytearray block
@@ -21,6 +26,9 @@ cdef class Lines:
     cpdef put(self, bytes line)
     cpdef Py_ssize_t reserve(self, Py_ssize_t size) except -2
     cpdef commit(self, Py_ssize_t size)
+    cdef promise(self, Author author)
+    cpdef finish(self)
+    cdef wait_for_more(self, Py_ssize_t size)
     cdef end_block(self)
 
 

@@ -6,6 +6,8 @@ Who makes many lines writes them into the block itself, without a Python object 
     at = lines.reserve(most)        # -1: nothing more may wait, it is lost and counted
     ... lines.block[at] ...
     lines.commit(size)
+
+He may as well only promise them, and write when he is asked to finish: before any other line, and before lines leave.
 """
 
 from __future__ import annotations
@@ -23,12 +25,22 @@ SPARE = 32  # blocks that are kept when there is little to write: twice what the
 NEVER = 1 << 62
 
 
+@cython.cclass
+class Author:
+    """Base of who promises lines."""
+
+    @cython.cfunc
+    def finish(self) -> None:
+        """Write what was promised."""
+        raise NotImplementedError
+
+
 @cython.final
 @cython.cclass
 class Lines:
     """At most `limit` bytes wait or are just being written. When `alarm_at` bytes wait, `alarm` is called, once.
 
-    waiting  bytes that nobody has taken yet
+    waiting  bytes that nobody has taken yet; lines that one author has promised count as one
     lost     lines that did not fit, or that the disk refused
     """
 
@@ -40,6 +52,7 @@ class Lines:
         self.leaving = 0
         self.lost = 0
         self.untold = 0
+        self.authors: list = []  # those who have promised lines
         self.full: list = []  # (block, bytes in it)
         self.spare: list = []
         self.block = _block(BLOCK)
@@ -48,6 +61,7 @@ class Lines:
     @cython.ccall
     def put(self, line: bytes) -> None:
         """One line that ends with a newline; lost when there is no room."""
+        self.finish()
         size: cython.Py_ssize_t = len(line)
         at: cython.Py_ssize_t = self.reserve(size)
         if at < 0:
@@ -77,6 +91,26 @@ class Lines:
     def commit(self, size: cython.Py_ssize_t) -> None:
         """A line of so many bytes was written where `reserve` said."""
         self.used += size
+        self.wait_for_more(size)
+
+    @cython.cfunc
+    def promise(self, author: Author) -> None:
+        """He has lines to write, and does it when he is asked to."""
+        self.authors.append(author)
+        self.wait_for_more(1)
+
+    @cython.ccall
+    def finish(self) -> None:
+        """What is promised is written."""
+        author: Author
+        while self.authors:
+            author = self.authors.pop()
+            self.waiting -= 1
+            author.finish()
+
+    @cython.cfunc
+    @cython.inline
+    def wait_for_more(self, size: cython.Py_ssize_t) -> None:
         self.waiting += size
         if self.waiting >= self.alarm_at:
             self.alarm_at = NEVER
@@ -101,6 +135,7 @@ class Lines:
 
     def take(self) -> list[memoryview]:
         """All that waits, in its order; to be given back when it is written, and before anything else is taken."""
+        self.finish()
         self.end_block()
         self.leaving, self.waiting = self.waiting, 0
         taken, self.full = self.full, []

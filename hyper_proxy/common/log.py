@@ -215,6 +215,8 @@ class Log:
 
     def _tell(self) -> None:
         outlet = self.outlet
+        if outlet.lines is not None:
+            outlet.lines.finish()  # as they were to look
         outlet.mute = self.threshold > LEVELS["info"]
         outlet.lines = None if outlet.mute else self.sink.lines
         outlet.form, outlet.common = self.form, self._common

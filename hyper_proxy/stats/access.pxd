@@ -1,6 +1,7 @@
 from libc.string cimport memcpy
 
-from hyper_proxy.common.lines cimport Lines, Outlet
+from hyper_proxy.common.clock cimport now
+from hyper_proxy.common.lines cimport Author, Lines, Outlet
 from hyper_proxy.common.xxh64 cimport xxh64
 
 
@@ -12,6 +13,8 @@ cdef unsigned char* _pairs
 
 cdef class Sight:
     cdef bytes command
+    cdef bytes client
+    cdef bytes buf
     cdef Py_ssize_t keys
     cdef Py_ssize_t key_start
     cdef Py_ssize_t key_end
@@ -26,12 +29,15 @@ cdef class Sight:
     cdef double connect_s
     cdef double storage_s
     cdef readonly double ended
+    cdef double written
 
 
-cdef class Scribe:
+cdef class Scribe(Author):
     cdef readonly str instance
     cdef Outlet outlet
+    cdef list sights
     cdef readonly Sight sight
+    cdef Py_ssize_t noted
     cdef readonly long long epoch
     cdef public bint show_keys
     cdef bint quoted
@@ -50,7 +56,9 @@ cdef class Scribe:
     cdef double second_end
 
     cdef bint ready(self) except -1
-    cdef bint write(self, bytes client, bytes buf, double written) except -1
+    cdef write(self, bytes client, bytes buf, double written)
+    cdef finish(self)
+    cdef write_line(self, Sight sight)
     cdef adopt(self)
     cdef turn_stamp(self, double at)
     cdef bytes key_text(self, bytes buf, Py_ssize_t start, Py_ssize_t end)

@@ -348,6 +348,17 @@ def test_no_request_of_many_clients_is_missing(start_fleet: StartFleet, own: Own
     assert (instance["unlogged"], fleet.stats()["workers"][0]["log_lost"]) == (0, 0)
 
 
+def test_records_stand_before_what_happened_after_their_requests(start_fleet: StartFleet, own: Own) -> None:
+    server, port = own(redis_server()), free_port()
+    fleet = start_fleet(config(port, server, "redis", "text"))
+    with socket.create_connection(("127.0.0.1", port)) as sock:
+        for key in MANY[:7]:
+            exchange(sock, resp(b"GET", key), MISS)
+    fleet.stop()
+    events = [line.split()[2] for line in fleet.read_log().splitlines()]
+    assert events[: events.index("worker.ended")].count("request.sampled") == 7
+
+
 def test_a_reload_changes_the_form_of_the_records(start_fleet: StartFleet, own: Own) -> None:
     server, port = own(redis_server()), free_port()
     fleet = start_fleet(config(port, server, "redis", "text"))
