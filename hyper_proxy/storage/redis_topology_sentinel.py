@@ -25,8 +25,9 @@ from hyper_proxy.conn_pool.topology.memory import Remembered
 from hyper_proxy.stats.classes import ADMIN
 from hyper_proxy.storage.redis import RedisGreeting
 from hyper_proxy.storage.redis_lag import measure
+from hyper_proxy.storage.redis_reply import parse
 from hyper_proxy.storage.redis_topology_follow import Followed
-from hyper_proxy.storage.redis_topology_words import Address, parse, read_pairs
+from hyper_proxy.storage.redis_topology_words import Address, read_pairs
 from hyper_proxy.storage.redis_words import encode
 
 SUBSCRIBE = encode("SUBSCRIBE", "+switch-master")

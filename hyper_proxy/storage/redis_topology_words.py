@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hyper_proxy.conn_pool.replies import ReplyError
+from hyper_proxy.storage.redis_reply import parse
 
 SLOTS = 16384
 
@@ -25,41 +26,6 @@ class Range:
     last: int
     master: Address
     replicas: tuple[Address, ...]
-
-
-def parse(reply: bytes) -> Any:
-    """Lists, bytes, int or None of a whole RESP2 reply. Raises ReplyError for an error, and for what is no reply."""
-    try:
-        value, end = _value(reply, 0)
-    except (ValueError, IndexError, RecursionError) as fault:
-        raise ReplyError(f"{reply[:80]!r} can't be read") from fault
-    if end != len(reply):
-        raise ReplyError(f"{reply[:80]!r} is more than one reply")
-    return value
-
-
-def _value(reply: bytes, at: int) -> tuple[Any, int]:
-    end = reply.index(b"\r\n", at)
-    kind, word = reply[at : at + 1], reply[at + 1 : end]
-    at = end + 2
-    if kind == b"-":
-        raise ReplyError(f"it answered {word[:200].decode(errors='replace')}")
-    if kind == b":":
-        return int(word), at
-    if kind == b"+":
-        return word, at
-    size = int(word)
-    if size < 0:
-        return None, at
-    if kind == b"$":
-        return reply[at : at + size], at + size + 2
-    if kind != b"*":
-        raise ReplyError(f"no value begins with {kind!r}")
-    items = []
-    for _ in range(size):
-        item, at = _value(reply, at)
-        items.append(item)
-    return items, at
 
 
 def read_slots(reply: bytes) -> list[Range]:

@@ -10,8 +10,8 @@ from typing import Self
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.config.model import Level, Server
 from hyper_proxy.conn_pool.replies import ReplyError
-from hyper_proxy.protocol.redis.reducers import BadReply, parse
 from hyper_proxy.storage.redis import RedisGreeting
+from hyper_proxy.storage.redis_reply import parse
 from hyper_proxy.storage.redis_words import encode
 from hyper_proxy.storage.resp import RespParser
 
@@ -45,7 +45,7 @@ class Connection:
             raise Refused(f"{self.server.label} ({self.server.address}): {reply[1:-2].decode(errors='replace')}")
         try:
             return parse(reply)
-        except BadReply as error:
+        except ReplyError as error:
             raise Refused(f"{self.server.label} ({self.server.address}): {error}") from error
 
     def ask_all(self, requests: Sequence[bytes]) -> list[bytes]:

@@ -12,7 +12,7 @@ from gevent.event import AsyncResult
 
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.conn_pool.replies import ReplyError
-from hyper_proxy.protocol.redis import reducers
+from hyper_proxy.storage.redis_reply import parse
 
 if TYPE_CHECKING:
     from hyper_proxy.conn_pool.node import Node
@@ -28,7 +28,7 @@ KINDS = {
 
 def confirmation(message: bytes) -> tuple[bytes, bytes] | None:
     """Word and name of what confirms a (un)subscription; None for any other message."""
-    words = reducers.parse(b"*" + message[1:] if message.startswith(b">") else message)
+    words = parse(b"*" + message[1:] if message.startswith(b">") else message)
     return (words[0], words[1]) if isinstance(words, list) and words and words[0] in KINDS else None
 
 

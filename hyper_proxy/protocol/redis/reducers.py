@@ -14,11 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from hyper_proxy.storage.redis_reply import BadReply, parse
+
 from . import encode
-
-
-class BadReply(ValueError):
-    """A server's reply has a form that its command never has."""
 
 
 class Chance(Protocol):
@@ -37,43 +35,6 @@ class Context:
 
 
 Reducer = Callable[[list[bytes], Context], bytes]
-
-
-def parse(reply: bytes) -> object:
-    """A RESP2 or RESP3 reply as Python data: null is None, a status or a bulk string is bytes, an array a list.
-
-    A map is the flat list of its names and values. Errors inside an array and all malformed input raise BadReply.
-    """
-    try:
-        item, end = _parse_at(reply, 0)
-    except (ValueError, IndexError) as cause:
-        raise BadReply(f"malformed reply {reply[:64]!r}") from cause
-    if end != len(reply):
-        raise BadReply(f"bytes after the reply {reply[:64]!r}")
-    return item
-
-
-def _parse_at(reply: bytes, at: int) -> tuple[object, int]:
-    eol = reply.index(b"\r\n", at)
-    kind, rest, at = reply[at : at + 1], reply[at + 1 : eol], eol + 2
-    if kind == b"_" or (rest == b"-1" and kind in (b"$", b"*")):
-        return None, at
-    if kind == b":":
-        return int(rest), at
-    if kind == b"+":
-        return rest, at
-    if kind == b"$":
-        end = at + int(rest)
-        if reply[end : end + 2] != b"\r\n":
-            raise ValueError("a bulk string of another length")
-        return reply[at:end], end + 2
-    if kind in (b"*", b"~", b"%"):
-        items = []
-        for _ in range(int(rest) * (2 if kind == b"%" else 1)):
-            item, at = _parse_at(reply, at)
-            items.append(item)
-        return items, at
-    raise ValueError(f"no reply begins with {kind!r}")
 
 
 def _first_error(replies: list[bytes]) -> bytes | None:

@@ -29,6 +29,7 @@ from hyper_proxy.protocol.redis.local import LOCAL
 from hyper_proxy.protocol.redis.partly import elements
 from hyper_proxy.protocol.redis.subscriber import Subscriber
 from hyper_proxy.storage.keyvalue import Partial
+from hyper_proxy.storage.redis_reply import BadReply
 from hyper_proxy.tenant import policy
 from hyper_proxy.tunnel.batch import Reducer
 
@@ -178,7 +179,7 @@ class EveryNode(Reducer):
             answers.append(reply)
         try:
             return self.merge(answers, reducers.Context(session.resp, random))
-        except (reducers.BadReply, OverflowError, TypeError, RecursionError) as fault:
+        except (BadReply, OverflowError, TypeError, RecursionError) as fault:
             return session.error_reply(BackendError(session.instance.name, "(one of all)", "protocol", str(fault)))
 
 

@@ -13,8 +13,8 @@ from hyper_proxy.protocol.redis.command import REFUSED
 from hyper_proxy.protocol.redis.commands import COMMANDS, VERSION, resolve, subcommands_of
 from hyper_proxy.protocol.redis.local import LOCAL
 from hyper_proxy.protocol.redis.local_command import is_served
-from hyper_proxy.protocol.redis.reducers import parse
 from hyper_proxy.protocol.redis.wording import ErrorReply
+from hyper_proxy.storage.redis_reply import parse
 from tests.protocol.raw import Raw
 from tests.protocol.redis.talker import Talker
 

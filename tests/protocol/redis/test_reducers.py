@@ -9,7 +9,8 @@ import pytest
 
 from hyper_proxy.protocol.redis import encode
 from hyper_proxy.protocol.redis.commands import resolve
-from hyper_proxy.protocol.redis.reducers import REDUCERS, BadReply, Context, parse
+from hyper_proxy.protocol.redis.reducers import REDUCERS, Context
+from hyper_proxy.storage.redis_reply import BadReply, parse
 from tests.protocol.raw import Raw
 
 Ask = Callable[[str], object]

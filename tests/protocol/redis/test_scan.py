@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hyper_proxy.protocol.redis import scan
-from hyper_proxy.protocol.redis.reducers import parse
 from hyper_proxy.protocol.redis.scan import BadCursor, Page, Place
+from hyper_proxy.storage.redis_reply import parse
 from tests.protocol.raw import Raw
 
 
