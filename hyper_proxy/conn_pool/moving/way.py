@@ -16,6 +16,7 @@ from hyper_proxy.conn_pool.moving.schedule import OLD, Schedule, homes_at
 from hyper_proxy.conn_pool.node import Node
 from hyper_proxy.conn_pool.pause import Pause
 from hyper_proxy.conn_pool.routes.route import Setting
+from hyper_proxy.conn_pool.target import Junction
 
 if TYPE_CHECKING:
     from hyper_proxy.conn_pool.greeting import Greeting
@@ -77,12 +78,12 @@ class Way:
         return BackendError(node.instance, node.where, error.kind, detail)
 
 
-class MoveTarget:
+class MoveTarget(Junction[MoveLane]):
     """In the place of a node: what stands at a shard whose keys move."""
 
     def __init__(self, way: Way) -> None:
+        super().__init__()
         self.way = way
-        self.made: dict[tuple[Greeting, int], MoveLane] = {}
 
     @property
     def home(self) -> Node:
@@ -90,18 +91,8 @@ class MoveTarget:
         stage = self.way.schedule.ahead()
         return self.way.nodes[homes_at(stage)[1] if stage else OLD]
 
-    def open_lane(self) -> MoveLane | None:
-        """One whose home is connected."""
-        open = self.home.open_lane()
-        return self.lane(open.greeting) if open else None
-
-    def lane(self, greeting: Greeting, index: int = 0) -> MoveLane:
-        """The lane for this greeting."""
-        lane = self.made.get((greeting, index))
-        if lane is None:
-            lanes = [node.lane(greeting, index) for node in self.way.nodes]
-            lane = self.made[greeting, index] = MoveLane(lanes, self.way, greeting)
-        return lane
+    def make_lane(self, greeting: Greeting, index: int) -> MoveLane:
+        return MoveLane([node.lane(greeting, index) for node in self.way.nodes], self.way, greeting)
 
     def own(self, borrow: Callable[[Node], Lane], greeting: Greeting) -> Lane:
         """What one client alone talks over, on a lane of its own that `borrow` opens: the keys are moved first.
