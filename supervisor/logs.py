@@ -41,12 +41,15 @@ def apply(settings: Log) -> None:
         old.close()
 
 
-def reopen() -> None:
-    """Opens the log file anew, after it was renamed."""
+def reopen() -> str:
+    """Opens the log file anew, after it was renamed. What the system refuses is logged, to the old file, and is the
+    result; "" when it is done."""
     try:
         log.reopen()
     except OSError as error:
         log.error("log.not_reopened", error=error)
+        return error.strerror or str(error)
+    return ""
 
 
 def apply_first(settings: Log) -> None:

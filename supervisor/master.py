@@ -24,7 +24,6 @@ import setproctitle
 
 from hyper_proxy.common import log
 from hyper_proxy.common.frames import Message
-from supervisor import logs
 from supervisor.adoption import Adoption
 from supervisor.attendant import Attendant, EnterSidecar
 from supervisor.census import Census
@@ -45,6 +44,7 @@ from supervisor.merging import Merging
 from supervisor.notify import Notifier
 from supervisor.orders import Orders
 from supervisor.reload import Reloader
+from supervisor.reopening import Reopening
 from supervisor.signals import SignalInbox
 from supervisor.staffing import Staffing
 from supervisor.stop import Stopper
@@ -84,7 +84,7 @@ class Master:
         self._name = current.config.path or "embedded default"
         events = Events()
         log.watch(events.note)
-        self._roller = LogRoller(lambda: current.config.log, self._tell_to_reopen_logs)
+        self._roller = LogRoller(lambda: current.config.log, lambda: self._reopening.children())
         self._inbox = SignalInbox()
         self._loop = loop = Loop()
         self._children = children = Children()
@@ -103,11 +103,11 @@ class Master:
         self._adoption = Adoption(loop, current, fleet)
         staffing = Staffing(loop, current, fleet, generations, self._adoption, self._reloader)
         errands = Errands(loop, fleet)
+        self._reopening = Reopening(fleet, errands, self._tell_sidecar)
         deeds = {"more": staffing.more, "fewer": staffing.fewer, "upgrade": self._upgrader.request}
-        deeds["reopen_logs"] = self._reopen_logs
         orders = Orders(
             current, fleet, self._stopper, errands, desk.status, lambda: self._reloader.held, deeds, staffing.restart,
-            self._tell_sidecar,
+            self._reopening, self._tell_sidecar,
         )  # fmt: skip
         desk.verbs.update(orders.verbs, **Inquiries(current, errands, orders, desk.identity()).verbs)
         self._attendant = Attendant(loop, children, current, crew.sidecar, self._shed, desk.verbs)
@@ -241,8 +241,7 @@ class Master:
         self._signalled.request()
 
     def _reopen_logs(self) -> None:
-        logs.reopen()
-        self._tell_to_reopen_logs()
+        self._reopening.everyone(why="a signal")
 
     def _tell_sidecar(self, message: Message) -> None:
         self._attendant.send(message)
@@ -251,11 +250,6 @@ class Master:
         """Workers have them from the commit, the sidecar from here."""
         if result.ok:
             self._tell_sidecar({"type": "log_settings", "settings": asdict(self._current.config.log)})
-
-    def _tell_to_reopen_logs(self) -> None:
-        self._tell_sidecar({"type": "reopen_logs"})
-        for slot in self._fleet.live():
-            self._fleet.send(slot, {"type": "reopen_logs"})
 
     def _shed(self, keep: frozenset[socket.socket]) -> None:
         """In a fresh child: closes all that is the master's, except the sockets to keep."""

@@ -17,6 +17,7 @@ from supervisor.current import Current
 from supervisor.errands import Errand, Errands
 from supervisor.fleet import Fleet
 from supervisor.overrides import by
+from supervisor.reopening import Reopening, Told
 from supervisor.slots import Slot
 from supervisor.stop import Stopper
 
@@ -46,7 +47,7 @@ class Orders:
     """The orders; `verbs` is the table of them.
 
     `held` says why nothing that lasts may be changed now, as while another master takes over; `deeds` are what signals
-    do, too: "reopen_logs", "more", "fewer", "upgrade"; `tell_sidecar` sends a message to it.
+    do, too: "more", "fewer", "upgrade"; `tell_sidecar` sends a message to it.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Orders:
         held: Callable[[], str],
         deeds: dict[str, Callable[[], None]],
         restart_worker: Callable[[int], None],
+        reopening: Reopening,
         tell_sidecar: Callable[[Message], None],
     ) -> None:
         self._current = current
@@ -70,6 +72,7 @@ class Orders:
         self._held = held
         self._deeds = deeds
         self._restart_worker = restart_worker
+        self._reopening = reopening
         self._tell_sidecar = tell_sidecar
         orders: dict[str, Callable[[Answer, Message], None]] = {
             "drain": self._drain,
@@ -137,8 +140,7 @@ class Orders:
             raise Refused(obstacle)
 
     def _reopen(self, answer: Answer, message: Message) -> None:
-        self._deeds["reopen_logs"]()
-        self._done(answer, "the log files are opened anew")
+        self._reopening.everyone("an order", self._teller(answer, "the log files are opened anew"))
 
     def _workers(self, answer: Answer, message: Message) -> None:
         self._refuse_if_held()
@@ -228,15 +230,23 @@ class Orders:
         log.overrule(self._layer.log_level)
         self._tell_sidecar({"type": "log_level", "level": self._layer.log_level})
 
-        def told(errand: Errand) -> None:
-            silent = [slot.index for slot in errand.silent]
+        told = self._teller(answer, summary)
+        self._errands.ask(
+            self._fleet.live(), "overrule", self._layer.for_workers(),
+            lambda errand: told(errand.error, [slot.index for slot in errand.silent]),
+        )  # fmt: skip
+
+    def _teller(self, answer: Answer, summary: str) -> Told:
+        """Answers when the workers have done it, or when one of them could not."""
+
+        def told(error: str, silent: list[int]) -> None:
             late = f"; it reaches worker {', '.join(map(str, silent))} when that has time" if silent else ""
-            if errand.error:
-                self._not_done(answer, errand.error, silent=silent)
+            if error:
+                self._not_done(answer, error, silent=silent)
             else:
                 self._done(answer, summary + late, silent=silent)
 
-        self._errands.ask(self._fleet.live(), "overrule", self._layer.for_workers(), told)
+        return told
 
     # --- clients
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import gevent
+
 from hyper_proxy.common import log
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.common.frames import Message
@@ -16,11 +18,17 @@ from workers.stacks import describe_greenlets
 
 Arguments = dict[str, Any]
 
+# These wait for the disk: the pipe is read on meanwhile.
+WAITING = frozenset({"reopen_logs"})
+
 
 class Actions:
-    """Answers the commands that come through the pipe (supervisor/errands.py asks)."""
+    """Answers the commands that come through the pipe (supervisor/errands.py asks). `reopen_log` waits until the log
+    file is opened anew; its result is why the system refuses, or ""."""
 
-    def __init__(self, engine: OperablePort, answer: Callable[[Message], object]) -> None:
+    def __init__(
+        self, engine: OperablePort, reopen_log: Callable[[], str], answer: Callable[[Message], object]
+    ) -> None:
         self._engine = engine
         self._answer = answer
         self._verbs: dict[str, Callable[[Arguments], dict[str, Any]]] = {
@@ -28,10 +36,17 @@ class Actions:
             "clients": lambda args: engine.list_clients(args["instance"], args["limit"]),
             "disconnect": lambda args: {"closed": engine.disconnect(args["address"])},
             "stack": lambda args: {"text": describe_greenlets()},
+            "reopen_logs": lambda args: {"error": error} if (error := reopen_log()) else {},
         }
 
     def command(self, message: Message) -> None:
-        """Does it and answers."""
+        """Does it and answers, at once or when it is done."""
+        if message["verb"] in WAITING:
+            gevent.spawn(self._obey, message)
+        else:
+            self._obey(message)
+
+    def _obey(self, message: Message) -> None:
         try:
             data = self._verbs[message["verb"]](message["args"])
         except HyperProxyError as error:

@@ -81,7 +81,7 @@ class Life:
         try:
             engine = build(self._config, self._birth.slot)
             switch = Switch(engine, self._pipe.take_fd, self._pipe.send, self._committed)
-            self._actions = Actions(engine, self._pipe.send)
+            self._actions = Actions(engine, lambda: self._sink.reopen().get(), self._pipe.send)
             self._actions.overrule(self._birth.overrides)
             if not self._birth.held:
                 self._accept(switch)
@@ -113,7 +113,6 @@ class Life:
             "commit": switch.commit,
             "abort": switch.abort,
             "drain": lambda message: self._drain(engine, message["seconds"]),
-            "reopen_logs": lambda message: self._sink.reopen(),
             "command": self._actions.command,
         }
         self._spawn(Heartbeat(self._birth.cell, lambda: self._push(engine, 0)).run)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from time import monotonic
 
 import gevent
-from gevent.event import Event
+from gevent.event import AsyncResult, Event
 
 from hyper_proxy.common import log
 from hyper_proxy.common.lines import NEVER, Lines
@@ -34,6 +34,7 @@ class QueueSink:
         self._empty = Event()
         self._wanted = ""
         self._must_open = False
+        self._opened: AsyncResult[str] = AsyncResult()
 
     @property
     def lost(self) -> int:
@@ -75,20 +76,24 @@ class QueueSink:
         if not unwritten and (untold := self.lines.tell()):
             self.lines.put(lost_line(untold))
 
-    def move_to(self, path: str) -> None:
+    def move_to(self, path: str) -> AsyncResult[str]:
         """Writes to another file from the next batch on, or to the same one, opened anew; not in the middle of a batch,
-        which a thread may be writing. "" is standard error."""
+        which a thread may be writing. "" is standard error. The result comes when it is done: "", or why the system
+        refuses."""
+        if not self._must_open:
+            self._opened = AsyncResult()
         self._wanted, self._must_open = path, True
         self._wake.set()
+        return self._opened
 
     @property
     def path(self) -> str:
         """The file that lines go to from the next batch on."""
         return self._wanted if self._must_open else self.file.path
 
-    def reopen(self) -> None:
-        """Opens that file anew, after it was renamed."""
-        self.move_to(self.path)
+    def reopen(self) -> AsyncResult[str]:
+        """Opens that file anew, after it was renamed; the result as of `move_to`."""
+        return self.move_to(self.path)
 
     def flush(self, seconds: float) -> bool:
         """Waits until all lines are written, at most so long; False when they are not."""
@@ -99,12 +104,26 @@ class QueueSink:
     def _open(self) -> None:
         """What can't be opened leaves the log where it is, which says so."""
         threads, self._must_open = gevent.get_hub().threadpool, False
-        old, path = self.file, self._wanted
-        try:
-            if path == old.path:
-                threads.apply(old.reopen)
-            else:
-                self.file = threads.apply(LogFile, (path,))
-                threads.apply(old.close)
-        except OSError as error:
-            log.error("log.not_opened", file=path, error=error)
+        old, path, opened = self.file, self._wanted, self._opened
+        outcome = threads.apply(_open_anew, (old, path))
+        if isinstance(outcome, OSError):
+            event = "log.not_reopened" if path == old.path else "log.not_opened"
+            log.error(event, file=path, error=outcome)
+            opened.set(outcome.strerror or str(outcome))
+            return
+        if outcome is not old:
+            self.file = outcome
+            threads.apply(old.close)
+        opened.set("")
+
+
+def _open_anew(old: LogFile, path: str) -> LogFile | OSError:
+    """In the thread, of which gevent would print an error that is raised: the old file if it has the path, or another
+    one, or why the system refuses."""
+    try:
+        if path != old.path:
+            return LogFile(path)
+        old.reopen()
+    except OSError as error:
+        return error
+    return old

@@ -51,7 +51,7 @@ def serve(pipe_fd: int, listen_fd: int, host: str) -> int:
     return 0
 
 
-ORDERS: dict[str, Callable[[Message], None]] = {
+ORDERS: dict[str, Callable[[Message], object]] = {
     "reopen_logs": lambda order: logs.reopen(),
     "log_level": lambda order: log.overrule(order["level"]),
     "log_settings": lambda order: logs.apply(Log(**order["settings"])),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
 
 from tests.kit.wait import wait_for
-from tests.supervisor.conftest import Connect, StandInFleet, StartStandIn
+from tests.supervisor.conftest import Connect, StandInFleet, StartStandIn, ctl
 from tests.supervisor.standin import LINES
 
 
@@ -95,3 +96,42 @@ def test_usr1_opens_all_files_anew(start_standin: StartStandIn, tmp_path: Path) 
     assert open_logs(fleet, path.parent) == ["proxy.old"] * 4
     fleet.send_signal(signal.SIGUSR1)
     wait_for(lambda: open_logs(fleet, path.parent) == ["proxy.log"] * 4, "all four have the new file")
+
+
+def test_a_signal_that_opened_the_files_anew_is_told(start_standin: StartStandIn, tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "proxy.log"
+    path.parent.mkdir()
+    fleet = start_standin(workers=1, extra=section(path, roll="none"))
+    path.rename(path.with_suffix(".old"))
+    fleet.send_signal(signal.SIGUSR1)
+    wait_for(lambda: path.exists() and "info log.reopened why=" in path.read_text(), "the new file says why it begins")
+
+
+def test_files_that_were_opened_anew_are_told_to_who_ordered_it(start_standin: StartStandIn, tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "proxy.log"
+    path.parent.mkdir()
+    fleet = start_standin(workers=2, extra=section(path, roll="none"))
+    path.rename(path.with_suffix(".old"))
+    done = ctl(fleet, "reopen-logs")
+    assert (done.returncode, done.stdout) == (0, "the log files are opened anew\n"), done
+    assert open_logs(fleet, path.parent) == ["proxy.log"] * 4, "when the order is answered it is done"
+
+
+def test_a_file_that_cannot_be_opened_anew_is_told_to_who_ordered_it(
+    start_standin: StartStandIn, connect: Connect, tmp_path: Path
+) -> None:
+    path = tmp_path / "logs" / "proxy.log"
+    path.parent.mkdir()
+    fleet = start_standin(workers=2, extra=section(path, roll="none"))
+    shutil.rmtree(path.parent)
+    done = ctl(fleet, "reopen-logs")
+    assert (done.returncode, done.stdout) == (1, ""), done
+    assert done.stderr.splitlines()[1:] == [
+        f"cannot open {path} anew: No such file or directory (master, worker 0, worker 1); the old file stays in use"
+    ]
+    said(fleet, connect, 1)
+    path.parent.mkdir()
+    assert ctl(fleet, "reopen-logs").returncode == 0
+    said(fleet, connect, 2)
+    wait_for(lambda: "standin.said number=2" in path.read_text(), "it is opened when it can be")
+    assert "Traceback" not in fleet.read_log(), "what was foreseen is no fault of the program"
