@@ -7,18 +7,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 
-from hyper_proxy.config.model import Config, Instance
+from hyper_proxy.config.model import Config
+from supervisor.placement import placement_news
 
 
 @dataclass(frozen=True, slots=True)
 class ColdSetting:
     """A setting that is fixed when the master or a worker starts: its key, its value as written and as it works, and
-    why it is fixed."""
+    why it is fixed in a fleet that runs with a configuration."""
 
     key: tuple[str, str]
     written: Callable[[Config], object]
     works: Callable[[Config], object]
-    reason: str
+    reason: Callable[[Config], str]
 
     def differs(self, old: Config, new: Config) -> bool:
         """0 workers may mean the same as 4, and may mean something else than it did at the start; neither is a
@@ -31,28 +32,34 @@ RENEWING: tuple[ColdSetting, ...] = (
         ("proxy", "workers"),
         lambda config: config.workers,
         lambda config: config.worker_count,
-        "each worker has its own listening sockets",
+        lambda config: "each worker has its own listening sockets",
     ),
     ColdSetting(
         ("proxy", "plugins"),
         lambda config: config.plugins,
         lambda config: config.plugins,
-        "a process loads the code of a plug-in once",
+        lambda config: "a process loads the code of a plug-in once",
     ),
 )
 """What a reload brings into force with a new generation of workers."""
+
+
+def _lock(config: Config) -> str:
+    return "the lock of the running master is on that file" if config.pidfile else "it is locked as a master starts"
+
+
+def _right(config: Config) -> str:
+    return "the master has given up the right to change it" if config.user else "a fleet becomes that user as it starts"
+
 
 COLD: tuple[ColdSetting, ...] = (
     ColdSetting(
         ("proxy", "pidfile"),
         lambda config: config.pidfile,
         lambda config: config.pidfile,
-        "the lock of the running master is on that file",
+        _lock,
     ),
-    *(
-        ColdSetting(("proxy", key), attrgetter(key), attrgetter(key), "the master has given up the right to change it")
-        for key in ("user", "group")
-    ),
+    *(ColdSetting(("proxy", key), attrgetter(key), attrgetter(key), _right) for key in ("user", "group")),
 )
 
 
@@ -63,35 +70,17 @@ def renewing_changes(old: Config, new: Config) -> list[str]:
 
 def cold_changes(old: Config, new: Config) -> list[tuple[tuple[str, str], str]]:
     """The settings that differ and take a restart, each with a sentence for the operator."""
-    return [
-        (row.key, f"{_quoted(row.written(old))} is in force, {_quoted(row.written(new))} needs a restart: {row.reason}")
-        for row in COLD
-        if row.differs(old, new)
-    ]
+    return [(row.key, _in_words(row, old, new)) for row in COLD if row.differs(old, new)]
+
+
+def _in_words(row: ColdSetting, old: Config, new: Config) -> str:
+    before, after = _quoted(row.written(old)), _quoted(row.written(new))
+    return f"{before} is in force, {after} needs a restart: {row.reason(old)}"
 
 
 def _quoted(value: object) -> str:
     """As the file writes it: "" is nothing that a reader would see without quotes."""
     return json.dumps(value, ensure_ascii=False)
-
-
-PLACEMENT = ("storage", "servers", "hash", "distribution", "hash_tag", "db", "lushan_db")
-"""The settings of a level that decide where a key is looked for."""
-
-
-def placement_changes(old: Config, new: Config) -> list[str]:
-    """The names of the instances, of those that stay, whose keys may be looked for elsewhere from now on."""
-    before = {instance.name: _placement(instance) for instance in old.instances}
-    return [one.name for one in new.instances if before.get(one.name, _placement(one)) != _placement(one)]
-
-
-def _placement(instance: Instance) -> list[list[object]]:
-    return [[getattr(level, name) for name in PLACEMENT] for level in instance.levels]
-
-
-def placement_warning(name: str) -> str:
-    """What an operator must know before keys seem to be lost."""
-    return f"placement of keys changed in instance '{name}': keys may now be looked for on other servers"
 
 
 _OTHERS = ("scheduling", "drain_timeout_s", "prepare_timeout_s", "hang_timeout_s", "upgrade_timeout_s", "log")
@@ -110,7 +99,7 @@ def summary(old: Config, new: Config) -> str:
     others = [name for name in _OTHERS if getattr(old, name) != getattr(new, name)]
     tail = [f"{', '.join(others)} changed"] if others else []
     tail = [*renewed, *moved, *tail]
-    tail += [placement_warning(name) for name in placement_changes(old, new)]
+    tail += placement_news(old, new).values()
     return "; ".join([parts or "instances unchanged", listeners or "listeners unchanged", *tail])
 
 

@@ -30,6 +30,7 @@ from supervisor.generations import Generations
 from supervisor.listeners import ListenError, drop, spread
 from supervisor.loop import Loop, Timer
 from supervisor.offers import send_prepare
+from supervisor.placement import changed_placements
 from supervisor.slots import Slot
 from supervisor.validate import Judgement, Validation
 from supervisor.verdict import Verdict
@@ -249,8 +250,8 @@ class Reloader:
         """From here on every newborn worker has the new configuration."""
         current, judgement, plan = self._current, transaction.judgement, transaction.plan
         transaction.summary = change.summary(current.config, plan.config)
-        for name in change.placement_changes(current.config, plan.config):
-            log.warning("config.placement_changed", instance=name, meaning=change.placement_warning(name))
+        for name, meaning in changed_placements(current.config, plan.config).items():
+            log.warning("config.placement_changed", instance=name, meaning=meaning)
         before, admin = current.listeners, current.admin
         spread(before, plan.listeners)
         self.on_shrink(plan.slots)

@@ -251,7 +251,7 @@ def test_what_needs_a_restart_says_so(start_standin: StartStandIn, tmp_path: Pat
     assert verdict.status == 409
     assert verdict.body["key"] == "proxy.pidfile"
     assert f"{fleet.file}:3: error: proxy.pidfile: " in verdict.body["error"]
-    assert f'"" is in force, "{tmp_path / "pid"}" needs a restart: ' in verdict.body["error"]
+    assert f'"" is in force, "{tmp_path / "pid"}" needs a restart: it is locked as' in verdict.body["error"]
     assert len(fleet.stats()["workers"]) == 2
 
 

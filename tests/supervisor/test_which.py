@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import setproctitle
 
 from supervisor.spawn import fork_child
@@ -73,6 +74,36 @@ def test_a_reload_that_moves_keys_says_so(start_standin: StartStandIn) -> None:
     text = "placement of keys changed in instance 'a': keys may now be looked for on other servers"
     assert text in ctl(fleet, "reload").stdout
     assert fleet.log_contains("warning config.placement_changed instance=a")
+
+
+SERVER, SERVERS = '["127.0.0.1:6379:1 a"]', '["127.0.0.1:6379:1 a", "127.0.0.1:6378:1 b"]'
+MOVE = f"""  route = {{ move = "new", of = "main", begins = BEGINS }}
+    [[instance.level.pool]]
+    name = "new"
+    servers = {SERVERS}
+"""
+BEGUN, TO_COME = (MOVE.replace("BEGINS", f"{year}-01-31T02:00:00Z") for year in (2020, 2999))
+CHANGED, ENDED = "placement of keys changed in instance 'a'", "the move of instance 'a' has ended"
+
+
+@pytest.mark.parametrize(
+    ("move", "servers", "said"),
+    [
+        (BEGUN, SERVERS, [ENDED]),
+        (BEGUN, SERVER, [CHANGED]),
+        (TO_COME, SERVER, []),
+        (TO_COME, SERVERS, [CHANGED]),
+    ],
+)  # fmt: skip
+def test_a_reload_that_ends_a_move_says_what_becomes_of_the_keys(
+    start_standin: StartStandIn, move: str, servers: str, said: list[str]
+) -> None:
+    fleet = start_standin(workers=1, extra=move)
+    text = fleet.file.read_text().replace(move, "")
+    fleet.write(text.replace(SERVER, servers))
+    verdict = ctl(fleet, "reload").stdout
+    assert [one for one in (CHANGED, ENDED) if one in verdict] == said, verdict
+    assert fleet.log_contains("warning config.placement_changed instance=a") == (CHANGED in said)
 
 
 def test_the_start_says_what_runs_and_where(start_standin: StartStandIn, tmp_path: Path) -> None:

@@ -54,6 +54,24 @@ def test_another_number_of_workers_takes_new_ones_only_if_it_differs() -> None:
     assert renewing_changes(config(workers=0), config(workers=cores)) == []
 
 
+def with_proxy(**settings: str) -> Config:
+    """A configuration with these settings of the fleet."""
+    lines = "\n".join(f'{name} = "{value}"' for name, value in settings.items())
+    return load_text(config_text(port=6380).replace("[proxy]", f"[proxy]\n{lines}"), "/hyper_proxy.toml")
+
+
+def test_what_takes_a_restart_says_why_of_the_fleet_that_runs() -> None:
+    plain, with_user = with_proxy(), with_proxy(user="nobody", pidfile="/a")
+    assert dict(cold_changes(plain, with_user)) == {
+        ("proxy", "pidfile"): '"" is in force, "/a" needs a restart: it is locked as a master starts',
+        ("proxy", "user"): '"" is in force, "nobody" needs a restart: a fleet becomes that user as it starts',
+    }
+    assert dict(cold_changes(with_user, plain)) == {
+        ("proxy", "pidfile"): '"/a" is in force, "" needs a restart: the lock of the running master is on that file',
+        ("proxy", "user"): '"nobody" is in force, "" needs a restart: the master has given up the right to change it',
+    }
+
+
 @pytest.mark.parametrize(
     ("status", "words"),
     [(0, "exit code 0"), (3 << 8, "exit code 3"), (9, "signal KILL (possibly out of memory)"), (11, "signal SEGV")],
