@@ -22,6 +22,8 @@ from supervisor.steering import release, steer
 
 # Connections that wait for a worker to accept. The kernel cuts it off at net.core.somaxconn.
 BACKLOG = 1024
+# The setting that says where the sidecar listens.
+ADMIN_LISTEN = "admin.listen"
 
 
 class ListenError(HyperProxyError):
@@ -150,10 +152,9 @@ def spread(before: dict[str, Listener], after: dict[str, Listener]) -> None:
 def bind_admin(listen: Listen) -> Listener:
     """The sidecar's socket: bound by the master, so that a clash is an error at the start and a restart keeps the
     queue."""
-    where = "admin.listen"
     if listen.path:
-        return _bind_unix(listen, where)
-    return Listener(listen, (_listening(listen, where, reuse_port=False),))
+        return _bind_unix(listen, ADMIN_LISTEN)
+    return Listener(listen, (_listening(listen, ADMIN_LISTEN, reuse_port=False),))
 
 
 def _bind(listen: Listen, slots: int, where: str) -> Listener:

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hyper_proxy.common import log
-from hyper_proxy.common.errors import Finding
+from hyper_proxy.common.errors import Finding, HyperProxyError
 from hyper_proxy.config.model import Config
 from supervisor import logs
 from supervisor.estate import Estate
 from supervisor.limits import LimitError, raise_file_limit
-from supervisor.listeners import ListenError
+from supervisor.listeners import ADMIN_LISTEN, ListenError
 from supervisor.master import EXIT_OS, Crew, Master, give_up
 from supervisor.opening import take_hold
 from supervisor.pidfile import PidFileError
 from supervisor.privileges import PrivilegeError, drop_privileges
+from supervisor.validate import lines_in
 
 EXIT_PERMISSION = 77  # sysexits.h: EX_NOPERM
 
+WhoAnswers = Callable[[Config], str]
+"""Says which fleet answers where the sidecar of this configuration would; "" when none does."""
+
 
 def run(
-    config: Config, digest: str, crew: Crew, findings: Sequence[Finding] = (), estate: Estate | None = None
+    config: Config,
+    digest: str,
+    crew: Crew,
+    who_answers: WhoAnswers,
+    findings: Sequence[Finding] = (),
+    estate: Estate | None = None,
 ) -> int:
     """Serves until told to stop; returns the exit code of the process. `findings` are the warnings of the file,
     `estate` is what a running master has left to this one."""
@@ -35,9 +44,19 @@ def run(
         current = take_hold(config, digest, estate)
         drop_privileges(current)
     except (ListenError, PidFileError, LimitError, PrivilegeError, logs.LogError) as error:
-        hint = f" in {config.path}" if config.path else " in a configuration of your own: -c FILE"
-        give_up(f"{error}{hint}")
+        text = _in_words(error, config, who_answers)
+        give_up(text)
         if estate is not None:
-            estate.decline(f"{error}{hint}")
+            estate.decline(text)
         return EXIT_PERMISSION if isinstance(error, PrivilegeError) else EXIT_OS
     return Master(current, crew, estate).run()
+
+
+def _in_words(error: HyperProxyError, config: Config, who_answers: WhoAnswers) -> str:
+    """What can't be had, what to change, and if that is the sidecar's address, who has it."""
+    text = f"{error} in {config.path}" if config.path else f"{error} in a configuration of your own: -c FILE"
+    if not isinstance(error, ListenError) or error.key != ADMIN_LISTEN:
+        return text
+    if config.path and error.key not in lines_in(config.path):
+        text += f". It is the default of [admin] listen, which {config.path} does not set"
+    return ". ".join(filter(None, (text, who_answers(config))))

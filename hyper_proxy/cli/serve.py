@@ -23,6 +23,8 @@ from supervisor.start import run as run_master
 from supervisor.validate import digest_of
 
 DATA_FOLDER = "hyper_proxy"
+# Whoever has the sidecar's address may be no sidecar, and silent.
+ANSWER_S = 1.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         if estate is not None:
             estate.decline("\n".join(str(finding) for finding in findings if finding.level == "error"))
         raise ConfigError(findings)
-    return run_master(config, digest, crew, findings, estate)
+    return run_master(config, digest, crew, who_answers, findings, estate)
 
 
 def serve_embedded(folder: Path, crew: Crew, estate: Estate | None) -> int:
@@ -63,7 +65,7 @@ def serve_embedded(folder: Path, crew: Crew, estate: Estate | None) -> int:
     except OSError as error:
         print(f"hyper-proxy: cannot make the data folder {folder}: {error.strerror}; use --data DIR", file=sys.stderr)
         return os.EX_OSERR
-    code = run_master(embedded_default(str(folder)), "", crew, estate=estate)
+    code = run_master(embedded_default(str(folder)), "", crew, who_answers, estate=estate)
     if code != os.EX_OK and not there:
         with suppress(OSError):  # not empty: something is kept there
             folder.rmdir()
@@ -74,6 +76,23 @@ def default_data_folder() -> Path:
     """Where state belongs by the XDG base directory specification; beside the caller when that is not set."""
     state = os.environ.get("XDG_STATE_HOME")
     return Path(state) / DATA_FOLDER if state else Path("hyper_proxy-data")
+
+
+def who_answers(config: Config) -> str:
+    """Which fleet answers where the sidecar of this configuration would, in words; "" when none does."""
+    from hyper_proxy.cli.admin import Admin, Unreachable, fleet_name
+
+    try:
+        answer = Admin(config.admin.address).ask("GET", "/health/live", timeout_s=ANSWER_S)[1]
+    except Unreachable:
+        return ""
+    if not isinstance(answer, dict) or "fleet" not in answer:
+        return ""
+    fleet = answer["fleet"]
+    if config.path and os.path.realpath(fleet["file"]) == os.path.realpath(config.path):
+        reload = f"`hyper-proxy ctl -c {config.path} reload`"
+        return f"The fleet of this file runs already (master {fleet['master']}): {reload} has it read the file again"
+    return f"The fleet of {fleet_name(fleet)} answers there"
 
 
 def enter_worker(birth: Birth, config: Config) -> int:

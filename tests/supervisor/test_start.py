@@ -95,6 +95,37 @@ def test_the_admin_port_in_use_ends_with_71(start_standin: StartStandIn, tmp_pat
     assert "admin.listen" in second.read_log()
 
 
+def refused(file: Path) -> str:
+    """What `serve` of a file says that ends with 71."""
+    done = subprocess.run([*COMMAND, "serve", "-c", str(file)], cwd=ROOT, capture_output=True, text=True, timeout=15)
+    assert done.returncode == 71, done
+    return done.stderr
+
+
+def test_a_second_fleet_of_one_file_hears_of_the_first(start_standin: StartStandIn, tmp_path: Path) -> None:
+    first = start_standin(workers=1)
+    said = refused(first.file)
+    assert f"cannot listen on 127.0.0.1:{first.admin_port}: it is in use" in said
+    assert f"The fleet of this file runs already (master {first.process.pid}): " in said
+    assert f"`hyper-proxy ctl -c {first.file} reload`" in said
+    other = tmp_path / "other.toml"
+    other.write_text(first.file.read_text())
+    assert f"The fleet of {first.file} (master {first.process.pid}) answers there" in refused(other)
+    assert first.process.poll() is None
+
+
+def test_a_taken_port_that_no_file_has_named_is_a_default(tmp_path: Path) -> None:
+    file = tmp_path / "shop.toml"
+    file.write_text(config_text(free_port()))
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with suppress(OSError):  # somebody else has it: as good
+            other.bind(("127.0.0.1", 22122))
+            other.listen()
+        said = refused(file)
+    assert f"It is the default of [admin] listen, which {file} does not set" in said
+
+
 def test_no_worker_that_can_start_ends_with_3_and_the_error(start_standin: StartStandIn) -> None:
     fleet = start_standin(ready=False, instance="fail-boot")
     assert ended(fleet) == 3
