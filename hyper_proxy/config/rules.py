@@ -21,6 +21,7 @@ from hyper_proxy.config.ask import catalogue
 from hyper_proxy.config.build import BLANK_SERVER
 from hyper_proxy.config.key_space_rules import key_space_faults, unseen_writes
 from hyper_proxy.config.kinds import CACHES, KNOWING, LOCAL, NETWORK, PLACED, STORAGES
+from hyper_proxy.config.log_rules import log_has_a_place
 from hyper_proxy.config.model import MAIN, Config, Level
 from hyper_proxy.config.move_rules import keys_can_move, shares_server
 from hyper_proxy.config.notes import Notes, Path, show_path
@@ -230,6 +231,7 @@ RULES: dict[str, Callable[[Config, Say], None]] = {
     "HP224": topologies_fit,
     "HP225": rooms_can_be_served,
     "HP226": keys_can_move,
+    "HP228": log_has_a_place,
     "HP301": pauses_grow,
     "HP302": keys_fit_the_protocol,
     "HP303": reading_may_outlast_connecting,

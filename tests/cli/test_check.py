@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hyper_proxy.cli.main import main
-from tests.kit.fleet import ROOT
+from tests.kit.fleet import COMMAND, ROOT
 
 NOBODY = 65534
 
@@ -137,3 +137,16 @@ def test_an_unreadable_file_is_a_finding(tmp_path: Path, files: dict[str, str]) 
     )
     said = done.stdout.splitlines()[1:]
     assert (done.returncode, said) == (78, [f"{secret}: error: HP101 cannot be read: Permission denied"])
+
+
+def test_a_log_that_has_no_folder_is_found_before_the_fleet_is_started(tmp_path: Path) -> None:
+    file = tmp_path / "shop.toml"
+    file.write_text(f'{GOOD}[log]\nfile = "logs/proxy.log"\n')
+    for words in ("check", str(file)), ("serve", "-c", str(file)):
+        done = subprocess.run([*COMMAND, *words], cwd=ROOT, capture_output=True, text=True, timeout=30)
+        said = done.stdout + done.stderr
+        assert (done.returncode, f"{file}:10: error: HP228 log.file: there is no folder {tmp_path}/logs: " in said) == (
+            78, True,
+        ), said  # fmt: skip
+    (tmp_path / "logs").mkdir()
+    assert main(["check", str(file)]) == 0

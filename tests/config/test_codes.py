@@ -77,6 +77,8 @@ CASES = (
     Case("HP225", ROOMED, 'writes = "single"', 'writes = "mirror"', "hold_s = 1"),
     Case("HP226", MOVING, BEGINS, BEGINS.replace("}", ", back = 2030-01-31T02:00:09Z }"),
          BEGINS.replace("}", ", back = 2030-01-31T02:00:10Z }")),
+    Case("HP228", FULL, '"/tmp/hyper_proxy.log"', '"/nowhere/proxy.log"', '"/dev/stderr"'),
+    Case("HP228", FULL, '"/tmp/hyper_proxy.log"', '"/tmp"', '""'),
     Case("HP301", FULL, "backoff.max_ms = 1000", "backoff.max_ms = 9", "backoff.max_ms = 10"),
     Case("HP302", FULL, 'name = "page"', 'limits.max_key_bytes = 251\nname = "page"',
          'limits.max_key_bytes = 250\nname = "page"', "= 251"),

@@ -257,7 +257,7 @@ def test_what_needs_a_restart_says_so(start_standin: StartStandIn, tmp_path: Pat
 
 def test_a_log_that_cannot_be_opened_refuses_the_reload(start_standin: StartStandIn) -> None:
     fleet = start_standin(workers=1)
-    fleet.write(fleet.file.read_text() + '\n[log]\nfile = "/nonexistent/proxy.log"\n')
+    fleet.write(fleet.file.read_text() + '\n[log]\nfile = "/proc/proxy.log"\n')
     verdict = fleet.reload()
     assert verdict.status == 409
     assert verdict.body["key"] == "log.file"
