@@ -106,6 +106,7 @@ def _wait(admin: Admin, timeout_s: float, as_json: bool) -> int:
                 raise
         else:
             if status < 400 or time.monotonic() >= deadline:
+                _name(answer, admin)
                 return _print(WAITS, status, answer, as_json)
         time.sleep(POLL_S)
 

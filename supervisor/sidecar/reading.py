@@ -53,6 +53,11 @@ def _stack(link: Asks) -> Response:
     return _found(link.ask("stack", ASK_TIMEOUT_S, worker=_number("worker", None)))
 
 
+def _whose(answer: dict[str, Any]) -> dict[str, Any]:
+    """Which fleet has answered."""
+    return {"fleet": answer["fleet"]}
+
+
 def _found(answer: dict[str, Any]) -> Response:
     return reply(answer, NOT_FOUND if "error" in answer else OK)
 
@@ -62,22 +67,23 @@ def _config(link: Asks) -> Response:
 
 
 def _slowlog(link: Asks) -> Response:
-    limit = _number("limit", SHOWN) or 0
-    return reply({"slowlog": slow_requests(link.ask("stats", ASK_TIMEOUT_S), limit)})
+    answer = link.ask("stats", ASK_TIMEOUT_S)
+    return reply(_whose(answer) | {"slowlog": slow_requests(answer, _number("limit", SHOWN) or 0)})
 
 
 def _events(link: Asks) -> Response:
     history: History = current_app.extensions[HISTORY]
     told, answer = (link.ask(verb, ASK_TIMEOUT_S) for verb in ("events", "stats"))
     events = [*told["events"], *server_events(answer), *history.events()]
-    return reply({"events": sorted(events, key=lambda event: float(event["at"]))})
+    return reply(_whose(answer) | {"events": sorted(events, key=lambda event: float(event["at"]))})
 
 
 def _notable(name: str, of: Callable[..., dict[str, Any]]) -> Callable[[Asks], Response]:
     """The view of hot or big keys."""
 
     def view(link: Asks) -> Response:
-        return reply({name: of(link.ask("stats", ASK_TIMEOUT_S), _number("limit", KEYS_SHOWN) or 0)})
+        answer = link.ask("stats", ASK_TIMEOUT_S)
+        return reply(_whose(answer) | {name: of(answer, _number("limit", KEYS_SHOWN) or 0)})
 
     return view
 
@@ -85,12 +91,13 @@ def _notable(name: str, of: Callable[..., dict[str, Any]]) -> Callable[[Asks], R
 def _live(link: Asks) -> Response:
     # To be answered by the master is what liveness means: no check follows.
     status = link.ask("status", ASK_TIMEOUT_S)
-    return reply({"live": True, "fleet": status["fleet"], "master": status["master"]})
+    return reply({"live": True, "master": status["master"]} | _whose(status))
 
 
 def _ready(link: Asks) -> Response:
-    reasons = readiness(link.ask("status", ASK_TIMEOUT_S))
-    return reply({"ready": not reasons, "reasons": reasons}, UNAVAILABLE if reasons else OK)
+    status = link.ask("status", ASK_TIMEOUT_S)
+    reasons = readiness(status)
+    return reply({"ready": not reasons, "reasons": reasons} | _whose(status), UNAVAILABLE if reasons else OK)
 
 
 READING: tuple[Page, ...] = (

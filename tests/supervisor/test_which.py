@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import setproctitle
 
+from hyper_proxy.cli.ctl_orders import ORDERS
 from supervisor.spawn import fork_child
 from tests.kit.fleet import ROOT
 from tests.supervisor.conftest import StandInFleet, StartStandIn, ctl
@@ -30,10 +31,18 @@ def said_by(fleet: StandInFleet) -> str:
 
 def test_ctl_finds_the_fleet_of_a_file_and_every_verb_says_whose_it_is(start_standin: StartStandIn) -> None:
     fleet = start_standin(workers=1)
-    for words in (("reload",), ("show", "workers"), ("show", "config"), ("show", "stats"), ("--json", "reload")):
+    reading = [name.split() for name, order in ORDERS.items() if order.method == "GET"]
+    for words in (["reload"], ["--json", "reload"], *reading):
         done = of_file(fleet.file, *words)
         assert (done.returncode, done.stderr) == (0, said_by(fleet)), words
-        assert ctl(fleet, *words).stderr == said_by(fleet)
+    assert ctl(fleet, "show", "workers").stderr == said_by(fleet)
+
+
+def test_every_answer_of_the_sidecar_says_whose_it_is(start_standin: StartStandIn) -> None:
+    fleet = start_standin(workers=1)
+    for path in sorted({order.path for order in ORDERS.values() if order.method == "GET"}):
+        answer = json.loads(fleet.http("GET", path)[1])
+        assert answer["fleet"] == {"file": str(fleet.file), "master": fleet.process.pid}, path
 
 
 def test_ctl_of_a_file_asks_no_other_fleet(start_standin: StartStandIn, tmp_path: Path) -> None:
