@@ -103,7 +103,8 @@ class History:
             kinds = ", ".join(sorted(pace.errors))
             if trouble is None:
                 self._troubled[owner] = _Trouble(begin, end, end, kinds)
-                self._say(end, "warning", "failing", owner, {"kinds": kinds})
+                within = f"{end - begin:.0f}"  # it may be over already
+                self._say(end, "warning", "failing", owner, {"kinds": kinds, "within_s": within})
             else:
                 trouble.last, trouble.kinds = end, kinds
         elif trouble is not None and end - trouble.last >= CALM_S:

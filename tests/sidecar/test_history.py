@@ -93,4 +93,5 @@ def test_a_trouble_has_a_beginning_and_an_end() -> None:
     assert history.since(NODE) is None
     began, ended = history.events()
     assert (began["event"], began["at"], began["fields"]["node"]) == ("node.failing", start + 5, "a")
+    assert began["fields"]["within_s"] == "5", "and when it may have begun"
     assert (ended["event"], ended["at"]) == ("node.recovered", start + 10)
