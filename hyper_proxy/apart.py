@@ -10,6 +10,8 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from select import select
 
 from hyper_proxy.common.errors import Finding
@@ -20,6 +22,7 @@ from hyper_proxy.config.model import Config
 TIMEOUT_S = 30.0
 """Far more than any file needs: each of its plug-ins has a limit of its own."""
 _READ_BYTES = 1 << 20
+_STDOUT, _STDERR = 1, 2
 
 Inspection = tuple[Config | None, list[Finding]]
 
@@ -52,10 +55,26 @@ def inspect_apart(path: str, once: bool = False) -> Inspection:
     return found
 
 
+@contextmanager
+def prints_aside() -> Iterator[None]:
+    """Where code of plug-ins runs in this process: what it prints, and the programs that it starts, is no answer of
+    ours, and goes to standard error."""
+    sys.stdout.flush()
+    ours = os.dup(_STDOUT)
+    os.dup2(_STDERR, _STDOUT)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(ours, _STDOUT)
+        os.close(ours)
+
+
 def _tell(path: str, once: bool, pipe: int) -> None:
-    """The child's whole life."""
+    """The child's whole life. What plug-ins print is no finding: it goes to standard error."""
     code = os.EX_SOFTWARE
     try:
+        os.dup2(_STDERR, _STDOUT)
         with open(pipe, "wb", closefd=False) as out:  # its end is that of the process: who hears it kills what is left
             pickle.dump(inspect(path, once), out)
         code = os.EX_OK

@@ -29,6 +29,7 @@ from hyper_proxy.plugins import load_plugins
 from hyper_proxy.protocol.table import PROTOCOLS
 from hyper_proxy.stack import begin, build_snapshot, inner, release
 from hyper_proxy.stats.collect import collect
+from hyper_proxy.stats.plugin_faults import REPORTS
 from hyper_proxy.stats.slowlog import Journal
 from hyper_proxy.stats.watch import KEYS_EVERY, Watch
 from hyper_proxy.storage.sqlite import close_all
@@ -121,7 +122,7 @@ class Engine:
         """From the next request on the new configuration serves."""
         RESERVE.keep(_descriptors(prepared.config))
         MEMORY.allow(prepared.config.max_memory, prepared.config.worker_count)
-        self.journal.show_keys = prepared.config.show_keys
+        self.journal.show_keys = REPORTS.show_keys = prepared.config.show_keys
         for name, snapshot in prepared.snapshots.items():
             begin(snapshot)
             front = self.fronts.get(name)

@@ -19,12 +19,14 @@ from functools import partial
 from typing import TypeVar
 
 from hyper_proxy.common.errors import BackendError, ClientError, HyperProxyError
-from hyper_proxy.common.plugin_error import PluginError, guarded
+from hyper_proxy.common.plugin_error import PluginError, guarded, nonsense
 from hyper_proxy.config import kinds
 from hyper_proxy.config.model import Level
+from hyper_proxy.config.notes import suggest
 from hyper_proxy.hashing.names import Server, full_name, ring_name
 from hyper_proxy.hashing.plugged import Choose, HashFunction, distribution_row, hash_row
 from hyper_proxy.hashing.tables import DISTRIBUTIONS, HASHES
+from hyper_proxy.plugin_shape import check_class, check_function
 from hyper_proxy.plugins import REGISTRY
 from hyper_proxy.protocol.functions.explain import explain
 from hyper_proxy.protocol.functions.protocol import Client, Partly, Protocol, Request
@@ -52,14 +54,15 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 def protocol(name: str) -> Callable[[P], P]:
     """The class is a protocol: `protocol = "NAME"` of an instance. It is made once, without arguments."""
 
+    what = _named("protocol", name)
+
     def register(made: P) -> P:
-        what = _named("protocol", name)
-        _complete(what, made, Protocol)
         owner = REGISTRY.owner
+        check_class(owner, what, made, Protocol, ())
         one: Protocol = guarded(owner, what, made)
         row = guarded(owner, f"{what}: refuse", made_of, one, owner, partial(explain, one, owner))
         if not isinstance(row.full(), bytes):
-            raise _fault(what, f"refuse must return bytes, not {row.full()!r}")
+            raise nonsense(owner, f"{what}: refuse", one.refuse, "bytes", row.full())
         REGISTRY.add("protocol", PROTOCOLS, name, row)
         REGISTRY.append(kinds.PROTOCOLS, name)
         REGISTRY.add("protocol", kinds.STORAGES, name, kinds.STORAGES["http"])  # every storage of keys and values
@@ -73,9 +76,10 @@ def storage(name: str, *, files: bool = False) -> Callable[[K], K]:
     made(server, level); with `files` these are paths (server.file), else addresses (server.host, server.port), and the
     level may have a username and a password."""
 
+    what = _named("storage", name)
+
     def register(made: K) -> K:
-        what = _named("storage", name)
-        _complete(what, made, KeyValue)
+        check_class(REGISTRY.owner, what, made, KeyValue, ("server", "level"))
         make: Make = Plugged(REGISTRY.owner, made)
         REGISTRY.add("storage", KEY_SPACES, name, make)
         served = [kinds.STORAGES[built_in] for built_in in kinds.BUILT_IN]
@@ -90,8 +94,10 @@ def storage(name: str, *, files: bool = False) -> Callable[[K], K]:
 def hash_function(name: str, help: str = "") -> Callable[[F], F]:
     """The function is a hash: `hash = "NAME"` of a level. From a key to a number, 0 to 2**64-1, always the same one."""
 
+    what = _named("hash", name)
+
     def register(function: F) -> F:
-        what = _named("hash", name)
+        check_function(REGISTRY.owner, what, function, ("key",))
         row = hash_row(REGISTRY.owner, what, function, help or f"plug-in {REGISTRY.owner.name}")
         REGISTRY.add("hash", HASHES, name, row)
         return function
@@ -108,10 +114,12 @@ def distribution(
     where the level names none. weights, names: do those of the servers count? Then `check` does not warn of them.
     """
 
+    what = _named("distribution", name)
+
     def register(make: D) -> D:
-        what = _named("distribution", name)
+        check_function(REGISTRY.owner, what, make, ("servers",))
         if hash.partition("-")[0] not in HASHES:
-            raise _fault(what, f"there is no hash '{hash}'")
+            raise _fault(what, f"there is no hash '{hash}'{suggest(hash, HASHES)}")
         row = distribution_row(
             REGISTRY.owner, make, hash, help or f"plug-in {REGISTRY.owner.name}", weights=weights, names=names
         )
@@ -122,19 +130,12 @@ def distribution(
 
 
 def _named(kind: str, name: object) -> str:
+    if callable(name):
+        raise _fault(kind, 'the decorator lacks the name: write ("NAME") behind it')
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise _fault(kind, f"the name {name!r} is not a word of small letters, digits and '_', at most 64 long")
     return f"{kind} '{name}'"
 
 
-def _complete(what: str, made: object, base: type) -> None:
-    """Raises PluginError for a class that is not whole."""
-    if not isinstance(made, type) or not issubclass(made, base):
-        raise _fault(what, f"is no subclass of plugin.{base.__name__}")
-    lacking = sorted(getattr(made, "__abstractmethods__", ()))
-    if lacking:
-        raise _fault(what, f"lacks {', '.join(lacking)}")
-
-
 def _fault(what: str, reason: str) -> PluginError:
-    return PluginError(REGISTRY.owner, what, f"{what} {reason}")
+    return PluginError(REGISTRY.owner, what, reason)

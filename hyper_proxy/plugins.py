@@ -27,6 +27,7 @@ LOAD_S = 5.0
 """To load one plug-in: it defines classes, and does nothing yet. Less than the master waits for the whole file."""
 NOBODY = Owner("", "")
 MODULE = "hyper_proxy_plugin_"
+LOADING = "loading"  # what a plug-in fails in that has not yet said what it has
 
 
 class Registry:
@@ -42,7 +43,7 @@ class Registry:
         if name in table:
             by = self.rows.get((id(table), name))
             whose = f"by plug-in '{by}'" if by else "by what is built in"
-            raise PluginError(self.owner, f"{kind} '{name}'", f"{kind} '{name}': the name is taken {whose}")
+            raise PluginError(self.owner, f"{kind} '{name}'", f"the name is taken {whose}: choose another one")
         table[name] = row
         self.rows[id(table), name] = self.owner.name
         self.later(lambda: (table.pop(name), self.rows.pop((id(table), name))))
@@ -97,8 +98,11 @@ def load_all(plugins: Sequence[Plugin]) -> list[str | None]:
 
 
 def in_words(error: PluginError) -> str:
-    """FILE:LINE of the plug-in: what is wrong."""
-    return f"{error.at or error.owner.origin}: {error.reason}"
+    """FILE:LINE of the plug-in: what is wrong, and with which of the things that it registers."""
+    what = "" if error.function == LOADING else f"{error.function}: "
+    if error.asked_for:
+        what = f"{error.function} failed{error.asked_for}: "
+    return f"{error.at or error.owner.origin}: {what}{error.reason}"
 
 
 def _load(plugin: Plugin) -> None:
@@ -110,14 +114,14 @@ def _load(plugin: Plugin) -> None:
         with _limit(owner):
             _run(plugin)
         if REGISTRY.mark == mark:
-            raise PluginError(owner, "loading", "it registers nothing: no protocol, storage, hash or distribution")
+            raise PluginError(owner, LOADING, "it registers nothing: no protocol, storage, hash or distribution")
     except PluginError as error:
         REGISTRY.back_to(mark)
         error.at = error.at or place_of(error, owner)
         raise
     except (Exception, SystemExit) as error:
         REGISTRY.back_to(mark)
-        raise PluginError(owner, "loading", describe(error), place_of(error, owner)) from error
+        raise PluginError(owner, LOADING, describe(error), place_of(error, owner)) from error
     finally:
         REGISTRY.owner = NOBODY
 
@@ -145,7 +149,7 @@ def _limit(owner: Owner) -> Iterator[None]:
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
-        raise PluginError(owner, "loading", f"it has not been loaded within {LOAD_S:g} s")
+        raise PluginError(owner, LOADING, f"it has not been loaded within {LOAD_S:g} s")
 
     before: Any = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, LOAD_S)

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 
+from hyper_proxy.apart import prints_aside
 from hyper_proxy.config.load import load
 from hyper_proxy.explain import as_json, as_text, explain
 from hyper_proxy.protocol.explanation import BadQuestion
@@ -28,9 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0 when the request is explained, served or not; 2 when it is none. Raises ConfigError for a faulty file."""
-    config = load(arguments.config)
     try:
-        explanation = explain(config, arguments.instance, [os.fsencode(word) for word in arguments.words])
+        with prints_aside():
+            config = load(arguments.config)
+            explanation = explain(config, arguments.instance, [os.fsencode(word) for word in arguments.words])
     except BadQuestion as error:
         print(f"hyper-proxy explain: {error}", file=sys.stderr)
         return USAGE

@@ -1,11 +1,13 @@
 """A fault in the code of a plug-in: which plug-in, which of its functions, and the line of its file.
 
-The client is told the first two, in its protocol; the log has all of it. It costs the request in which it happened.
+The client is told the first two, in its protocol; the log has all of it, and what the function was asked. It costs the
+request in which it happened.
 To those who ask several servers or levels it is the failure of a server.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType, FrameType
@@ -13,8 +15,10 @@ from typing import ParamSpec, TypeVar
 
 from hyper_proxy.common import log
 from hyper_proxy.common.errors import BackendError, HyperProxyError
+from hyper_proxy.common.keyname import digest, readable
 
 SHOWN = 80  # characters of a wrong answer
+SHOWN_KEYS = 3  # of those that a function was asked for
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,10 +32,33 @@ class Owner:
     origin: str
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a function was asked: words for everybody; keys, and bytes of a client, for those alone who may see them."""
+
+    text: str = ""
+    keys: tuple[bytes, ...] = ()
+    data: bytes = b""
+
+    def told(self, show_keys: bool) -> str:
+        """ "GET, key 26c7827d889f6da3:5"; "" when nothing is known of it."""
+        parts = [self.text] if self.text else []
+        if self.keys:
+            named = ", ".join(f"b'{readable(key)}'" if show_keys else digest(key) for key in self.keys[:SHOWN_KEYS])
+            more = len(self.keys) - SHOWN_KEYS
+            parts.append(f"key{'s' if len(self.keys) > 1 else ''} {named}{f' and {more} more' if more > 0 else ''}")
+        if self.data and show_keys:
+            parts.append(f"b'{readable(self.data)}'")
+        return ", ".join(parts)
+
+
+NOTHING = Question()
+
+
 class PluginError(BackendError):
     """Code of a plug-in has failed, or does not keep to the interface. `at` is FILE:LINE, "" where no line is known."""
 
-    def __init__(self, owner: Owner, function: str, reason: str, at: str = "") -> None:
+    def __init__(self, owner: Owner, function: str, reason: str, at: str = "", asked: Question = NOTHING) -> None:
         HyperProxyError.__init__(self, f"plug-in '{owner.name}' failed in {function}")
         self.instance = ""  # whoever calls the function knows it
         self.node = owner.name
@@ -40,17 +67,25 @@ class PluginError(BackendError):
         self.function = function
         self.reason = reason
         self.at = at
+        self.asked = asked
 
     @property
     def in_full(self) -> str:
         """For who may change the code: what is wrong, and where."""
-        return f"{self}: {self.reason}{f' ({self.at})' if self.at else ''}"
+        return f"{self}{self.asked_for}: {self.reason}{f' ({self.at})' if self.at else ''}"
 
-    def report(self, instance: str) -> None:
+    @property
+    def asked_for(self) -> str:
+        """ " with key b'a'": what it was asked, for who may change the code."""
+        asked = self.asked.told(show_keys=True)
+        return f" with {asked}" if asked else ""
+
+    def report(self, instance: str, show_keys: bool) -> None:
         """Log it."""
+        asked = self.asked.told(show_keys)
         log.error(
-            "plugin.failed", plugin=self.owner.name, function=self.function, instance=instance, at=self.at,
-            error=self.reason,
+            "plugin.failed", plugin=self.owner.name, function=self.function, instance=instance,
+            at=self.at or self.owner.origin, error=self.reason, **{"asked": asked} if asked else {},
         )  # fmt: skip
 
 
@@ -61,7 +96,7 @@ def guarded(owner: Owner, function: str, call: Callable[P, R], *args: P.args, **
     except HyperProxyError:
         raise
     except BaseException as error:  # noqa: BLE001  raised again as a fault of the plug-in: SystemExit and GreenletExit, too
-        fault = PluginError(owner, function, describe(error), place_of(error, owner))
+        fault = PluginError(owner, function, describe(error), place_of(error, owner) or place_of_function(call, owner))
         fault.__cause__ = error
     raise fault
 
@@ -96,17 +131,35 @@ def place_in(frame: FrameType | None, owner: Owner) -> str:
 
 
 def place_of_function(function: object, owner: Owner) -> str:
-    """FILE:LINE where it is defined; the plug-in's file when that is not known."""
-    code = getattr(function, "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno}" if isinstance(code, CodeType) else owner.origin
+    """FILE:LINE where it is defined, of a class that of its `__init__`; the plug-in's file when that is not known."""
+    called = getattr(function, "__init__", None) if isinstance(function, type) else function
+    code = getattr(inspect.unwrap(called) if callable(called) else None, "__code__", None)
+    if not isinstance(code, CodeType) or not _is_file_of(code.co_filename, owner):
+        return owner.origin
+    return f"{code.co_filename}:{code.co_firstlineno}"
 
 
-def nonsense(owner: Owner, function: str, made_by: object, wanted: str, value: object) -> PluginError:
+def nonsense(
+    owner: Owner, function: str, made_by: object, wanted: str, value: object, asked: Question = NOTHING
+) -> PluginError:
     """The fault of a function, `made_by`, that returns what it must not."""
-    reason = f"{wanted} is wanted, not {repr(value)[:SHOWN]}"
-    return PluginError(owner, function, reason, place_of_function(made_by, owner))
+    return PluginError(
+        owner, function, f"{wanted} is wanted, not {shown(value)}", place_of_function(made_by, owner), asked
+    )
+
+
+def shown(value: object) -> str:
+    """A wrong answer, cut short."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001  code of the plug-in, too
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def _is_of(frame: FrameType, owner: Owner) -> bool:
-    file = frame.f_code.co_filename
+    return _is_file_of(frame.f_code.co_filename, owner)
+
+
+def _is_file_of(file: str, owner: Owner) -> bool:
     return file == owner.origin or file.startswith(f"{owner.origin}/")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from hyper_proxy.config.addresses import ROOMS, SECOND, read_file, read_server
-from hyper_proxy.config.kinds import FILES
+from hyper_proxy.config.kinds import FILES, LOCAL, NETWORK
 from hyper_proxy.config.model import (
     Backoff,
     Config,
@@ -101,7 +101,8 @@ def _build_servers(
                 is_file = storage in FILES
                 server = read_file(text, folder, named=storage != "sqlite") if is_file else read_server(text)
             except ValueError as error:
-                notes.add((*path, index), "HP110", str(error))
+                if storage:  # else it is said that nobody knows it, and what its servers look like
+                    notes.add((*path, index), "HP110", f"{error}{_files_hint(storage)}")
         rooms[-1].append(server)
     sizes = [len(room) for room in rooms]
     if len(rooms) > 2:
@@ -112,6 +113,11 @@ def _build_servers(
         return tuple(rooms[0]), ()
     own = {server.label for server in rooms[0]}
     return tuple(rooms[0]), tuple(_apart(server) if server.label in own else server for server in rooms[1])
+
+
+def _files_hint(storage: str) -> str:
+    is_built_in = storage in (*NETWORK, "sqlite", LOCAL)
+    return "" if is_built_in else f'; for paths its plug-in writes @plugin.storage("{storage}", files=True)'
 
 
 def _apart(peer: Server) -> Server:

@@ -9,7 +9,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from hyper_proxy.common.errors import HyperProxyError
-from hyper_proxy.common.plugin_error import Owner, PluginError, describe, guarded, nonsense, place_of
+from hyper_proxy.common.plugin_error import (
+    Owner,
+    PluginError,
+    Question,
+    describe,
+    guarded,
+    nonsense,
+    place_of,
+    place_of_function,
+)
 from hyper_proxy.hashing.errors import HashingError
 from hyper_proxy.hashing.hash import Hash
 from hyper_proxy.hashing.names import Server
@@ -38,9 +47,14 @@ class PluggedHash(Hash):
 
     def value(self, buf: bytes, start: int, end: int) -> int:
         """Raises PluginError."""
-        number = _called(self.owner, self.name, self.function, buf[start:end])
-        if not isinstance(number, int) or not 0 <= number < 1 << 64:
-            raise nonsense(self.owner, self.name, self.function, "a number from 0 to 2**64-1", number)
+        key = buf[start:end]
+        try:
+            number = _called(self.owner, self.name, self.function, key)
+            if not isinstance(number, int) or not 0 <= number < 1 << 64:
+                raise nonsense(self.owner, self.name, self.function, "a number from 0 to 2**64-1", number)
+        except PluginError as fault:
+            fault.asked = Question(keys=(bytes(key),))
+            raise
         return number
 
 
@@ -55,10 +69,14 @@ class PluggedPlacement(Placement):
 
     def shard_of(self, value: int) -> int:
         """Raises PluginError. An index without a server must not reach the data path, which does not look again."""
-        index = _called(self.owner, self.name, self.choose_server, value)
-        if not isinstance(index, int) or not 0 <= index < self.shards:
-            wanted = f"an index from 0 to {self.shards - 1}"
-            raise nonsense(self.owner, self.name, self.choose_server, wanted, index)
+        try:
+            index = _called(self.owner, self.name, self.choose_server, value)
+            if not isinstance(index, int) or not 0 <= index < self.shards:
+                wanted = f"an index from 0 to {self.shards - 1}"
+                raise nonsense(self.owner, self.name, self.choose_server, wanted, index)
+        except PluginError as fault:
+            fault.asked = Question(f"the number {value} of a key")
+            raise
         return index
 
 
@@ -69,14 +87,21 @@ def _called(owner: Owner, name: str, function: Callable[[T], Any], value: T) -> 
     except PluginError:
         raise
     except HyperProxyError as error:
-        raise PluginError(owner, name, describe(error), place_of(error, owner)) from error
+        at = place_of(error, owner) or place_of_function(function, owner)
+        raise PluginError(owner, name, describe(error), at) from error
 
 
 def hash_row(owner: Owner, name: str, function: HashFunction, help: str) -> HashRow:
     """The row of a hash. Raises PluginError when the function does not stand a trial."""
     function_of = PluggedHash(owner, name, function)
-    for key in TRIALS:
-        function_of.value(key, 0, len(key))
+    try:
+        for key in TRIALS:
+            first, second = (function_of.value(key, 0, len(key)) for _ in range(2))
+            if first != second:
+                raise nonsense(owner, name, function, f"{first} again", second, Question(keys=(key,)))
+    except PluginError as fault:
+        fault.function = name  # also where the time to load it was over
+        raise
     return HashRow(lambda options: function_of, help, bits=64)
 
 
@@ -86,8 +111,11 @@ def distribution_row(
     """The row of a distribution: `make` gets the servers and returns a function from a hash value to an index."""
 
     def build(recipe: Recipe) -> Placement:
+        name = f"distribution '{recipe.name}'"
         try:
-            choose = _called(owner, f"distribution '{recipe.name}'", make, recipe.servers)
+            choose = _called(owner, name, make, recipe.servers)
+            if not callable(choose):
+                raise nonsense(owner, name, make, "a function from a number to the index of a server", choose)
             placement = PluggedPlacement(owner, recipe, choose)
             for turn in range(TRIED):
                 placement.shard_of(turn * SPREAD % (1 << 64))

@@ -15,17 +15,30 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import gevent
+import greenlet
+from gevent import getcurrent
+from gevent.exceptions import ConcurrentObjectUseError, InvalidThreadUseError
 from gevent.lock import BoundedSemaphore
 from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
 from hyper_proxy.common import witness
 from hyper_proxy.common.errors import BackendError, ClientError, HyperProxyError
-from hyper_proxy.common.plugin_error import Owner, PluginError, describe, guarded, place_in, place_of
+from hyper_proxy.common.plugin_error import (
+    Owner,
+    PluginError,
+    Question,
+    describe,
+    guarded,
+    place_in,
+    place_of,
+    place_of_function,
+)
 from hyper_proxy.config.model import Level, Server
 from hyper_proxy.stats.plugin_faults import report
 from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Put, Remove
 from hyper_proxy.storage.plugged_answers import CHECKS, fault_of_items, fault_of_update
+from hyper_proxy.storage.plugged_threads import use_loops
 from hyper_proxy.storage.sharded import Sharded
 
 T = TypeVar("T")
@@ -83,7 +96,7 @@ class Apart(KeyValue):
             return edits, result
 
         answer = self.run("update", keys, watched)
-        self._refuse("update", fault_of_update(answer, len(keys), results))
+        self._refuse("update", fault_of_update(answer, len(keys), results), (keys,))
         return answer[0], tuple(answer[1])
 
     get_many = _verb("get_many")
@@ -104,36 +117,49 @@ class Apart(KeyValue):
         if not self._turns.acquire(timeout=self.queue_s):
             text = f"{THREADS} requests are with the plug-in, and none has ended within {self.queue_s:g} s"
             raise self._error("queue", text)
-        thread: list[int] = []
+        thread: list[Any] = []
         outcome = self._threads.spawn(self._in_thread, thread, getattr(self.inner, verb), args, named)
         outcome.rawlink(lambda _: self._turns.release())
         outcome.wait(self.read_s)
         if not outcome.ready():
-            reason = f"it has not ended within {self.read_s:g} s"
-            frame = sys._current_frames().get(thread[0]) if thread else None
-            report(PluginError(self.owner, verb, reason, place_in(frame, self.owner)), self.instance)
-            outcome.rawlink(lambda late: self._tell_late(verb, late.value))
+            self._report(verb, f"it has not ended within {self.read_s:g} s", self._place_now(thread), args)
+            outcome.rawlink(lambda late: self._tell_late(verb, late.value, args))
             raise self._error("timeout", f"{verb} has not ended within {self.read_s:g} s")
         result = outcome.get()
         if isinstance(result, Fault):
-            raise self._typed(verb, result.error)
+            raise self._typed(verb, result.error, args)
         if verb in CHECKS:
-            self._refuse(verb, CHECKS[verb](result, *args, **named))
+            self._refuse(verb, CHECKS[verb](result, *args, **named), args)
         return result
 
-    def _tell_late(self, verb: str, result: object) -> None:
+    def _place_now(self, thread: Sequence[Any]) -> str:
+        """FILE:LINE at which a verb is. Where it waits in a function that lets greenlets run (time.sleep, a socket),
+        the loop of the thread is what runs, and the verb's own frames are those of its greenlet."""
+        if not thread:
+            return ""
+        ident, greenlet = thread
+        return place_in(sys._current_frames().get(ident), self.owner) or place_in(greenlet.gr_frame, self.owner)
+
+    def _tell_late(self, verb: str, result: object, args: Sequence[Any]) -> None:
         """Its request was told of the time alone: why it has failed, if it has, nobody else will say."""
         if isinstance(result, Fault):
             reason = f"when nobody waited for it any more: {describe(result.error)}"
-            report(PluginError(self.owner, verb, reason, place_of(result.error, self.owner)), self.instance)
+            self._report(verb, reason, place_of(result.error, self.owner), args, result.error)
 
-    def _refuse(self, verb: str, wrong: str) -> None:
+    def _refuse(self, verb: str, wrong: str, args: Sequence[Any]) -> None:
         """Raises BackendError when something is wrong with an answer."""
         if wrong:
             reason = f"what {type(self.inner).__name__}.{verb} has returned is wrong: {wrong}"
-            fault = PluginError(self.owner, verb, reason, self.owner.origin)
-            report(fault, self.instance)
-            raise self._error("plugin", str(fault))
+            raise self._error("plugin", str(self._report(verb, reason, "", args)))
+
+    def _report(
+        self, verb: str, reason: str, at: str, args: Sequence[Any], error: BaseException | None = None
+    ) -> PluginError:
+        """Log a fault of a verb. Where no line of its own was running, that of its definition is named."""
+        where = at or place_of_function(getattr(self.inner, verb), self.owner)
+        fault = PluginError(self.owner, verb, f"{reason}{_hint(error)}", where, _question(args))
+        report(fault, self.instance)
+        return fault
 
     def close(self) -> None:
         """Tell the plug-in's object, and end the threads: one that hangs is waited for."""
@@ -141,28 +167,43 @@ class Apart(KeyValue):
         outcome = self._threads.spawn(self._in_thread, [], self.inner.release, (None,), {})
         outcome.wait(self.read_s)
         if outcome.ready() and isinstance(outcome.get(), Fault):
-            self._typed("release", outcome.get().error)
+            self._typed("release", outcome.get().error, ())
         self._threads.kill()
 
     @staticmethod
-    def _in_thread(thread: list[int], call: Callable[..., T], args: Any, named: Any) -> T | Fault:
-        thread.append(get_native_ident())
+    def _in_thread(thread: list[Any], call: Callable[..., T], args: Any, named: Any) -> T | Fault:
+        thread += get_native_ident(), getcurrent()
         try:
             return call(*args, **named)
         except BaseException as error:  # noqa: BLE001  SystemExit, too, must not end the worker
             return Fault(error)
 
-    def _typed(self, verb: str, error: BaseException) -> HyperProxyError:
+    def _typed(self, verb: str, error: BaseException, args: Sequence[Any]) -> HyperProxyError:
         if isinstance(error, HyperProxyError):
             return error
+        fault = self._report(verb, describe(error), place_of(error, self.owner), args, error)
         if isinstance(error, OSError):
             return self._error("io", f"{verb}: {error}")
-        fault = PluginError(self.owner, verb, describe(error), place_of(error, self.owner))
-        report(fault, self.instance)
         return self._error("plugin", str(fault))
 
     def _error(self, kind: str, detail: str) -> BackendError:
         return BackendError(self.instance, self.label, kind, detail)
+
+
+def _hint(error: BaseException | None) -> str:
+    """What to do about an error whose own words do not tell."""
+    if isinstance(error, greenlet.error | InvalidThreadUseError | ConcurrentObjectUseError):
+        return "; a socket serves in the thread alone in which it was made: keep it in a threading.local()"
+    return ""
+
+
+def _question(args: Sequence[Any]) -> Question:
+    """What a verb was asked: the keys, of entries (key, Put) too, or a cursor and a limit."""
+    if args and isinstance(args[0], int):
+        return Question(f"cursor {args[0]}, limit {args[1]}")
+    asked = args[0] if args and isinstance(args[0], list | tuple) else ()
+    keys = (one[0] if isinstance(one, tuple) else one for one in asked)
+    return Question(keys=tuple(key for key in keys if isinstance(key, bytes)))
 
 
 class PluggedStorage(Sharded):
@@ -173,7 +214,11 @@ class PluggedStorage(Sharded):
     def __init__(self, owner: Owner, make: Make, instance: str, level: Level) -> None:
         self.kind = level.storage
         self.settings = _settings(instance, level)
-        self.parts = [Apart(owner, instance, server, level, make(server, level)) for server in level.servers]
+        use_loops()
+        made = [guarded(owner, f"making '{server.label}'", make, server, level) for server in level.servers]
+        self.parts = [
+            Apart(owner, instance, server, level, inner) for server, inner in zip(level.servers, made, strict=True)
+        ]
         super().__init__(self.parts)
         self.keeps_versions = all(part.keeps_versions for part in self.parts)
 
@@ -195,9 +240,9 @@ class Plugged:
         if previous is not None and previous.settings == _settings(instance, level):
             return previous
         try:
-            return guarded(self.owner, "making it", PluggedStorage, self.owner, self.make, instance, level)
+            return PluggedStorage(self.owner, self.make, instance, level)
         except PluginError as error:
-            detail = f"plug-in '{self.owner.name}' can't serve it: {error.reason}{f' ({error.at})' if error.at else ''}"
+            detail = f"plug-in '{self.owner.name}' can't serve it: {error.reason} ({error.at})"
             raise BackendError(instance, level.servers[0].label, "plugin", detail) from error
 
 

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hyper_proxy.common.plugin_error import shown
 from hyper_proxy.storage.keyvalue import Item
 
 BEYOND = 1 << 48  # what is no number of keys, and no cursor, any more
 FLAGS = 1 << 32
-SHOWN = 80  # characters of a wrong answer
 
 
 def fault_of_items(items: Any, asked: int) -> str:
     """Not one Item or None for each key."""
     if not isinstance(items, list) or len(items) != asked:
-        return f"{_shown(items)} is no list of as many items as keys"
-    return next((f"{_shown(item)} {wrong}" for item in items if item is not None and (wrong := _of_item(item))), "")
+        return f"{shown(items)} is no list of as many items as keys"
+    return next((f"{shown(item)} {wrong}" for item in items if item is not None and (wrong := _of_item(item))), "")
 
 
 def fault_of_update(answer: Any, asked: int, results: Sequence[Any]) -> str:
@@ -27,10 +27,10 @@ def fault_of_update(answer: Any, asked: int, results: Sequence[Any]) -> str:
     if not results:
         return "it has not called change"
     if not _is_pair(answer) or answer[0] is not results[-1]:
-        return f"{_shown(answer)} is not the result of change and the versions"
+        return f"{shown(answer)} is not the result of change and the versions"
     versions = answer[1]
     if not isinstance(versions, tuple | list) or len(versions) != asked or not all(map(_is_count, versions)):
-        return f"{_shown(versions)} are not as many versions as keys"
+        return f"{shown(versions)} are not as many versions as keys"
     return ""
 
 
@@ -47,24 +47,24 @@ def _of_item(item: Any) -> str:
 
 
 def _of_count(answer: Any) -> str:
-    return "" if _is_count(answer) and answer < BEYOND else f"{_shown(answer)} is no number of keys"
+    return "" if _is_count(answer) and answer < BEYOND else f"{shown(answer)} is no number of keys"
 
 
 def _of_scan(answer: Any, cursor: int, limit: int) -> str:
     if not _is_pair(answer):
-        return f"{_shown(answer)} is not the next cursor and keys"
+        return f"{shown(answer)} is not the next cursor and keys"
     following, keys = answer
     if not _is_count(following) or following >= BEYOND:
-        return f"the cursor {_shown(following)} is no number below 2**48"
+        return f"the cursor {shown(following)} is no number below 2**48"
     if following and following == cursor:
         return f"the cursor {following} leads to itself"
     if not isinstance(keys, list | tuple) or not all(isinstance(key, bytes) for key in keys):
-        return f"{_shown(keys)} is no list of keys"
+        return f"{shown(keys)} is no list of keys"
     return ""
 
 
 def _of_truth(answer: Any, *arguments: Any) -> str:
-    return "" if isinstance(answer, bool) else f"{_shown(answer)} is neither True nor False"
+    return "" if isinstance(answer, bool) else f"{shown(answer)} is neither True nor False"
 
 
 def _is_pair(answer: Any) -> bool:
@@ -73,14 +73,6 @@ def _is_pair(answer: Any) -> bool:
 
 def _is_count(number: Any) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and number >= 0
-
-
-def _shown(answer: Any) -> str:
-    try:
-        text = repr(answer)
-    except Exception:  # noqa: BLE001  code of the plug-in, too
-        text = f"a {type(answer).__name__}"
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 CHECKS: dict[str, Callable[..., str]] = {

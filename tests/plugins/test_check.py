@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -18,6 +19,23 @@ from tests.plugins.texts import ECHO, config, instance
 TIMEOUT = "from hyper_proxy import plugin\nimport time\ntime.sleep(60)\n"
 HASH = "from hyper_proxy import plugin\n\n\n@plugin.hash_function('odd')\ndef odd(key):\n    return {}\n"
 STORAGE = "from hyper_proxy import plugin\n\n\n@plugin.storage('half')\nclass Half(plugin.KeyValue):\n    pass\n"
+WHOLE = """from hyper_proxy import plugin
+
+
+@plugin.storage("whole", files=True)
+class Whole(plugin.ReadOnly):
+    def __init__(self, server, level):
+        pass
+
+    def get_many(self, keys):
+        return [None for key in keys]
+
+    def count(self):
+        return 0
+
+    def scan(self, cursor, limit):
+        return 0, []
+"""
 
 
 def check(folder: Path, text: str) -> tuple[int, list[str]]:
@@ -38,15 +56,34 @@ def check(folder: Path, text: str) -> tuple[int, list[str]]:
         ("X = 1\n", "DIR/bad.py: it registers nothing: no protocol, storage, hash or distribution"),
         (TIMEOUT, "DIR/bad.py:3: it has not been loaded within 5 s"),
         (ECHO.replace("def reduce", "def reduces").replace("def split", "def splits"),
-         "DIR/bad.py:8: protocol 'echo' lacks reduce, split"),
-        (ECHO.replace("(plugin.Protocol)", ""), "DIR/bad.py:8: protocol 'echo' is no subclass of plugin.Protocol"),
+         "DIR/bad.py:8: protocol 'echo': it lacks reduce, split"),
+        (ECHO.replace("(plugin.Protocol)", ""), "DIR/bad.py:8: protocol 'echo': it is no subclass of plugin.Protocol"),
         (ECHO.replace('"echo")', '"redis")'), "DIR/bad.py:8: protocol 'redis': the name is taken by what is built in"),
-        (ECHO.replace('"echo")', '"Echo!")'), "DIR/bad.py:8: protocol the name 'Echo!' is not a word of small letters"),
-        (ECHO.replace("return f\"!", "return 7 or f\"!"), "refuse must return bytes, not 7"),
-        (HASH.format("'x'"), "DIR/bad.py:4: a number from 0 to 2**64-1 is wanted, not 'x'"),
-        (HASH.format("-1"), "DIR/bad.py:4: a number from 0 to 2**64-1 is wanted, not -1"),
-        (HASH.format("key[0]"), "DIR/bad.py:6: IndexError: index out of range"),
-        (STORAGE, "DIR/bad.py:4: storage 'half' lacks clear, count, get_many, put_many, scan, update"),
+        (ECHO.replace('"echo")', '"Echo!")'), "DIR/bad.py:8: protocol: the name 'Echo!' is not a word of small"),
+        (ECHO.replace("return f\"!", "return 7 or f\"!"),
+         "DIR/bad.py:50: protocol 'echo': refuse: bytes is wanted, not 7"),
+        (HASH.format("'x'"),
+         "DIR/bad.py:4: hash 'odd' failed with key b'': a number from 0 to 2**64-1 is wanted, not 'x'"),
+        (HASH.format("-1"),
+         "DIR/bad.py:4: hash 'odd' failed with key b'': a number from 0 to 2**64-1 is wanted, not -1"),
+        (HASH.format("key[0]"), "DIR/bad.py:6: hash 'odd' failed with key b'': IndexError: index out of range"),
+        ("import itertools\nN = itertools.count()\n" + HASH.format("next(N)"),
+         "DIR/bad.py:6: hash 'odd' failed with key b'': 0 again is wanted, not 1"),
+        (HASH.replace("odd(key)", "odd(key, seed)"),
+         "DIR/bad.py:4: hash 'odd': it is called with (key), which it does not take: missing a required argument: 'se"),
+        (HASH.replace("hash_function('odd')", "hash_function"), "DIR/bad.py:4: hash: the decorator lacks the name"),
+        (HASH.replace("hash_function(", "distribution(hash='fnv1a_46', name="),
+         "DIR/bad.py:4: distribution 'odd': there is no hash 'fnv1a_46'; did you mean 'fnv1a_64'?"),
+        (ECHO.replace("def unserialize(self, buffer, start)", "def unserialize(self, buffer)"),
+         "DIR/bad.py:10: protocol 'echo': unserialize: it is called with (buffer, start), which it does not take: "),
+        (ECHO.replace("def unserialize", "def __init__(self, port):\n        pass\n\n    def unserialize"),
+         "DIR/bad.py:10: protocol 'echo': __init__: it is called with (), which it does not take: missing a required"),
+        (ECHO.replace("def map", "async def map"), "DIR/bad.py:28: protocol 'echo': map: it is called as a plain func"),
+        (ECHO.replace("def reduce", "reduce = 3\n\n    def reduces"),
+         "DIR/bad.py:8: protocol 'echo': reduce: a function is wanted, not 3"),
+        (WHOLE.replace("server, level", "server"),
+         "DIR/bad.py:6: storage 'whole': __init__: it is called with (server, level), which it does not take: "),
+        (STORAGE, "DIR/bad.py:4: storage 'half': it lacks clear, count, get_many, put_many, scan, update"),
         (None, "DIR/bad.py cannot be read: No such file or directory"),
         ("", "DIR/bad.py is empty"),
         ("import os\nos._exit(3)\n", "the process that read it, and loaded its plug-ins, ended with status 3"),
@@ -74,6 +111,51 @@ def test_all_faults_of_a_file_are_told_at_once(tmp_path: Path) -> None:
     status, lines = check(tmp_path, config(["echo.py"], instance("echo", 6380), instance("fly", 6381)))
     (line,) = [line for line in lines if ": error: " in line]
     assert "HP106" in line and "'fly' is none of redis, memcache, http, echo" in line
+
+
+def test_a_storage_of_a_plug_in_that_is_not_loaded_brings_no_errors_of_its_servers(tmp_path: Path) -> None:
+    text = config(["bad.py"], instance("redis", 6380, "whole", ["one", "two"], 'distribution = "unknown"'))
+    (tmp_path / "bad.py").write_text("1 / 0\n" + WHOLE)
+    status, lines = check(tmp_path, text)
+    assert status == 78
+    assert lines == ["DIR/hp.toml:2: error: HP111 proxy.plugins[0]: 'bad.py' cannot be loaded: DIR/bad.py:1: "
+                     "ZeroDivisionError: division by zero"]  # fmt: skip
+    (tmp_path / "bad.py").write_text(WHOLE)
+    _, lines = check(tmp_path, text.replace('distribution = "unknown"', ""))
+    assert lines[-1] == "DIR/hp.toml: ok, 1 instance(s)"
+
+
+def test_paths_of_a_storage_of_addresses_are_told_how_they_would_be_right(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text(WHOLE.replace(", files=True", ""))
+    status, lines = check(tmp_path, config(["bad.py"], instance("redis", 6380, "whole", ["one"])))
+    assert status == 78
+    (line,) = [line for line in lines if ": error: " in line]
+    assert "HP110" in line and "'one' has no port" in line
+    assert line.endswith('; for paths its plug-in writes @plugin.storage("whole", files=True)')
+
+
+def test_what_plug_ins_print_is_no_part_of_an_answer_for_programs(tmp_path: Path) -> None:
+    encode = "def encode(self, words):\n        print('encoding')\n        return b' '.join(words) + b'\\n'\n\n    "
+    prints = 'import os\nprint("by Python")\nos.system("echo by a program")\n'
+    (tmp_path / "echo.py").write_text(prints + ECHO.replace("def split", f"{encode}def split"))
+    file = tmp_path / "hp.toml"
+    file.write_text(config(["echo.py"], instance("echo", 6380)))
+    for words in (["check", "--json", str(file)], ["explain", "--json", "-c", str(file), "echo6380", "one"]):
+        done = subprocess.run([*COMMAND, *words], cwd=ROOT, capture_output=True, text=True, check=True)
+        assert json.loads(done.stdout) is not None, words
+        assert "by Python\n" in done.stderr and "by a program\n" in done.stderr
+
+
+def test_a_distribution_that_makes_no_function_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text(
+        "from hyper_proxy import plugin\n\n\n@plugin.distribution('none')\ndef none(servers):\n    pass\n"
+    )
+    text = config(["bad.py"], instance("redis", 6380, "redis", ["127.0.0.1:1"], 'distribution = "none"'))
+    status, lines = check(tmp_path, text)
+    assert status == 78
+    (line,) = [line for line in lines if ": error: " in line]
+    wanted = "a function from a number to the index of a server is wanted, not None (DIR/bad.py:4)"
+    assert f"plug-in 'bad.py' failed in distribution 'none': {wanted}" in line
 
 
 def test_a_name_that_two_plug_ins_take_is_told(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hyper_proxy.common.keyname import digest
 from tests.kit.fleet import Fleet
 from tests.kit.ports import free_port
 from tests.kit.servers import Running
@@ -82,13 +83,14 @@ def of_nodes(nodes: list[Running]) -> list[str]:
     return [node.address for node in nodes]
 
 
-def is_told(fleet: Fleet, name: str, times: int, function: str, at: str, error: str) -> None:
-    """It is counted so often, and the log names the line."""
+def is_told(fleet: Fleet, name: str, times: int, function: str, at: str, error: str, asked: str) -> None:
+    """It is counted so often, and the log names the line, and what it was asked."""
     wait_for(lambda: fleet.stats()["instances"][name]["errors"] == {"plugin": times}, "it is counted")
     fleet.wait_log("plugin.failed")
     logged = next(row for row in fleet.read_log().splitlines() if "plugin.failed" in row)
     assert f'plugin=faithless.py function="{function}" instance={name} at={at} error=' in logged
     assert error in logged
+    assert f' asked="{asked}"' in logged
     assert "worker.fault" not in fleet.read_log()
 
 
@@ -109,7 +111,8 @@ def test_a_hash_costs_one_answer_of_redis(start: Start, faithless: Path, redis_n
     at = f"{faithless}:{line}"
     error = {"raises": "KeyError: 'raises'", "exits": "SystemExit: 3", "leaves": "GreenletExit"}.get(key, key)
     error = {"blames": "no such key", "none": "not None", "text": "not '7'", "below": "not -1"}.get(key, error)
-    is_told(fleet, f"redis{port}", 4, "hash 'faithless'", at, error if key != "beyond" else str(2**64))
+    error = error if key != "beyond" else str(2**64)
+    is_told(fleet, f"redis{port}", 4, "hash 'faithless'", at, error, f"key {digest(key.encode())}")
     assert fleet.worker_pids() == before
 
 
@@ -166,7 +169,7 @@ def test_a_distribution_costs_one_answer_of_memcache(
             assert answers[10].startswith(b"VERSION ")
     is_told(
         fleet, f"memcache{port}", 10, "distribution 'lost'", f"{faithless}:{line_of(FAITHLESS, 'return {}')}",
-        "KeyError: 1300",
+        "KeyError: 1300", "the number 1300 of a key",
     )  # fmt: skip
 
 
@@ -186,7 +189,7 @@ def test_a_hash_costs_one_answer_of_http(start: Start, faithless: Path, redis_no
         "code": "storage_plugin", "message": "plug-in 'faithless.py' failed in hash 'faithless'",
     }  # fmt: skip
     at = f"{faithless}:{line_of(FAITHLESS, 'raise WRONG')}"
-    is_told(fleet, f"http{port}", 2, "hash 'faithless'", at, "KeyError: 'raises'")
+    is_told(fleet, f"http{port}", 2, "hash 'faithless'", at, "KeyError: 'raises'", f"key {digest(b'raises')}")
 
 
 @pytest.mark.parametrize(("first", "second"), [(HASH, ""), ("", HASH)])
@@ -206,12 +209,12 @@ def test_a_hash_of_a_level_costs_one_answer(
         assert answers == [b"+OK\r", wrong, wrong, b"$1\r", b"a\r", wrong, wrong]
         assert client.ask(get + b"*2\r\n$3\r\nGET\r\n$2\r\nk1\r\n" + get, 4) == [wrong, b"$1\r", b"a\r", wrong]
     at = f"{faithless}:{line_of(FAITHLESS, 'raise WRONG')}"
-    is_told(fleet, "two", 6, "hash 'faithless'", at, "KeyError: 'raises'")
+    is_told(fleet, "two", 6, "hash 'faithless'", at, "KeyError: 'raises'", f"key {digest(b'raises')}")
 
 
 def test_explain_names_the_line(faithless: Path) -> None:
     file = faithless.with_name("hp.toml")
     file.write_text(config(["faithless.py"], instance("redis", 6380, "redis", ["127.0.0.1:1", "127.0.0.1:2"], HASH)))
     where = f"{faithless}:{line_of(FAITHLESS, 'raise WRONG')}"
-    told = f"plug-in 'faithless.py' failed in hash 'faithless': KeyError: 'raises' ({where})\n"
+    told = f"plug-in 'faithless.py' failed in hash 'faithless' with key b'raises': KeyError: 'raises' ({where})\n"
     assert explain(file, "redis6380", "GET", "raises", status=1) == f"hyper-proxy: {told}"

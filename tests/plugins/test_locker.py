@@ -211,7 +211,7 @@ def test_who_is_not_taken_reads_why_and_is_let_go(start: Start, folder: Path) ->
         assert client.ask(b"hello\n") == [b"welcome"]
         client.send(b"?\n")
         assert client.read_to_end() == b"! plugin: plug-in 'picky.py' failed in unserialize\n"
-    fleet.wait_log("Partly(end, bytes)")
+    fleet.wait_log("Partly.end, ")
     assert f"at={folder / 'picky.py'}:{line_of(PICKY, 'return {}')}" in fleet.read_log()
     assert "a Protocol is wanted, not 7" in fleet.read_log()
     assert fleet.stats()["instances"][f"picky{port}"]["errors"] == {"client": 1, "plugin": 3}
@@ -221,7 +221,8 @@ def test_explain_asks_an_object_of_its_own(start: Start) -> None:
     port = free_port()
     fleet = start(config(["locker.py"], instance("locker", port)))
     assert "who are you?" in explain(fleet.file, f"locker{port}", "get", "k", status=2)
-    assert "does not take these words" in explain(fleet.file, f"locker{port}", "put", "k", "3", status=2)
+    said = explain(fleet.file, f"locker{port}", "put", "k", "3", status=2)
+    assert "has no `encode`, which makes a request of words; without one it is b'put k 3\\n', which" in said
     assert "plug-in 'locker.py' makes 1 part of it" in explain(fleet.file, f"locker{port}", "name", "ann")
 
 
@@ -230,11 +231,13 @@ def test_explain_asks_an_object_of_its_own(start: Start) -> None:
     [
         (["no", "protocol"], "opened: a Protocol is wanted, not None", "def opened"),
         (["no", "bytes"], "encode: bytes is wanted, not 7", "def encode"),
-        (["no", "tuple"], "unserialize: a Request and the index behind it is wanted, not (1, 2, 3)", "def unserialize"),
-        (["no", "request"], "unserialize: a Request and the index behind it is wanted, not (7, ", "def unserialize"),
+        (["no", "tuple"],
+         "unserialize: a Request and the index behind it, a size, a Partly, or None is wanted, not (1, 2, 3)",
+         "def unserialize"),
+        (["no", "request"], "unserialize: 7, in front of the index, is no Request", "def unserialize"),
         (["no", "parts"], "split: a list is wanted, not None", "def split"),
     ],
-)
+)  # fmt: skip
 def test_explain_says_which_function_returns_what_it_must_not(
     tmp_path: Path, words: list[str], says: str, function: str
 ) -> None:

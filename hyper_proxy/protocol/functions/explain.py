@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from hyper_proxy.common.errors import HyperProxyError
-from hyper_proxy.common.plugin_error import Owner, PluginError, guarded, nonsense
+from hyper_proxy.common.plugin_error import Owner, PluginError, guarded, nonsense, place_of_function, shown
 from hyper_proxy.config.model import Instance
 from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Facts, Ground, Key, Outcome
-from hyper_proxy.protocol.functions.protocol import Client, Protocol, Request
+from hyper_proxy.protocol.functions.found import fault_of
+from hyper_proxy.protocol.functions.protocol import Client, Partly, Protocol, Request
 from hyper_proxy.stats.classes import CLASSES, READ
 
 
@@ -35,11 +36,16 @@ def _read(protocol: Protocol, owner: Owner, words: list[bytes]) -> Request:
     data = guarded(owner, "encode", protocol.encode, words)
     if not isinstance(data, bytes):
         raise nonsense(owner, "encode", protocol.encode, "bytes", data)
-    found = guarded(owner, "unserialize", protocol.unserialize, data, 0)
-    if not isinstance(found, tuple):
-        raise BadQuestion(f"plug-in '{owner.name}' does not take these words for one whole request")
-    if len(found) != 2 or not isinstance(found[0], Request):
-        raise nonsense(owner, "unserialize", protocol.unserialize, "a Request and the index behind it", found)
-    if found[1] != len(data):
-        raise BadQuestion(f"plug-in '{owner.name}' does not take these words for one whole request")
-    return found[0]
+    found: object = guarded(owner, "unserialize", protocol.unserialize, data, 0)
+    request, end = found if isinstance(found, tuple | list) and len(found) == 2 else (None, None)
+    if isinstance(request, Request) and end == len(data):
+        return request
+    is_followed = isinstance(request, Request) and isinstance(end, int) and 0 < end < len(data)
+    is_begun = found is None or isinstance(found, Partly) or (isinstance(found, int) and found > 0)
+    if not is_followed and not is_begun:
+        reason, at = fault_of(found, 0, len(data)), place_of_function(protocol.unserialize, owner)
+        raise PluginError(owner, "unserialize", reason, at)
+    made = f"`encode` of plug-in '{owner.name}' ({place_of_function(protocol.encode, owner)}) makes"
+    if type(protocol).encode is Protocol.encode:
+        made = f"plug-in '{owner.name}' has no `encode`, which makes a request of words; without one it is"
+    raise BadQuestion(f"{made} {shown(data)}, which its `unserialize` does not take for one whole request")

@@ -13,7 +13,8 @@ import cython
 from hyper_proxy.common import parallel, witness
 from hyper_proxy.common.clock import now as clock_now
 from hyper_proxy.common.errors import BackendError, HyperProxyError
-from hyper_proxy.common.plugin_error import SHOWN, Owner, guarded, nonsense
+from hyper_proxy.common.plugin_error import NOTHING, Owner, PluginError, Question, guarded, place_of_function, shown
+from hyper_proxy.protocol.functions.found import fault_of
 from hyper_proxy.protocol.functions.protocol import Client, Partly, Protocol, Request
 from hyper_proxy.protocol.functions.stopwatch import STOPWATCH
 from hyper_proxy.protocol.look import Asked
@@ -50,7 +51,7 @@ class FunctionSession(Session):
         try:
             opened = self.call("opened", self.caller)
             if not isinstance(opened, Protocol):
-                raise self.misuse("opened", "a Protocol", opened)
+                raise self.misuse("opened", f"a Protocol is wanted, not {shown(opened)}")
             self.protocol = opened
         except HyperProxyError as fault:
             self.dismiss()
@@ -73,7 +74,7 @@ class FunctionSession(Session):
             try:
                 found: object = self.unserialize(buf, start)
             except HyperProxyError as fault:
-                start = self.let_go(fault, n)
+                start = self.let_go(asked(fault, Question(f"buffer[{start}:{n}]", data=buf[start:])), n)
                 break
             if isinstance(found, Partly):
                 start = self.keep(found, buf, start)
@@ -159,15 +160,13 @@ class FunctionSession(Session):
         if isinstance(found, Partly):
             if _is_possible(found, start, len(buf)):
                 return found
-            wanted = "Partly(end, bytes), its end among the bytes at hand, and lacks not below 0"
-            raise self.misuse("unserialize", wanted, found)
+            raise self.misuse("unserialize", fault_of(found, start, len(buf)))
         try:
             request, end = found
         except (TypeError, ValueError):
             request, end = None, None
         if not isinstance(request, Request) or not isinstance(end, int) or not start < end <= len(buf):
-            wanted = "a Request and the index behind it, a size, a Partly, or None"
-            raise self.misuse("unserialize", wanted, found)
+            raise self.misuse("unserialize", fault_of(found, start, len(buf)))
         return request, end
 
     def reply(self, request: Request) -> bytes:
@@ -176,7 +175,7 @@ class FunctionSession(Session):
             self.check(request)
             parts = self.call("split", request)
             if not isinstance(parts, list | tuple):
-                raise self.misuse("split", "a list", parts)
+                raise self.misuse("split", f"a list is wanted, not {shown(parts)}")
             since = clock_now()
             witness.forget()
             try:
@@ -185,9 +184,9 @@ class FunctionSession(Session):
                 self.batch.note_wait(witness.told(), 0.0, 0.0, clock_now() - since)
             reply = self.call("serialize", self.call("reduce", request, results))
             if not isinstance(reply, bytes):
-                raise self.misuse("serialize", "bytes", reply)
+                raise self.misuse("serialize", f"bytes is wanted, not {shown(reply)}")
         except HyperProxyError as fault:
-            return self.error_reply(fault)
+            return self.error_reply(asked(fault, Question(request.command, request.keys)))
         return reply
 
     def ask(self, part: Any) -> Any:
@@ -216,20 +215,20 @@ class FunctionSession(Session):
         finally:
             STOPWATCH.end()
 
-    def misuse(self, name: str, wanted: str, value: object) -> Exception:
+    def misuse(self, name: str, reason: str) -> Exception:
         """The fault of a function that returns what it must not."""
         if self.owner is None:
-            return TypeError(f"{name}: {wanted} is wanted, not {repr(value)[:SHOWN]}")
-        return nonsense(self.owner, name, getattr(self.protocol, name), wanted, value)
+            return TypeError(f"{name}: {reason}")
+        return PluginError(self.owner, name, reason, place_of_function(getattr(self.protocol, name), self.owner))
 
     def error_reply(self, error: HyperProxyError) -> bytes:
         self.note_fault(error)
         try:
             reply = self.call("refuse", error)
             if not isinstance(reply, bytes):
-                raise self.misuse("refuse", "bytes", reply)
+                raise self.misuse("refuse", f"bytes is wanted, not {shown(reply)}")
         except HyperProxyError as fault:
-            self.note_fault(fault)
+            self.note_fault(asked(fault, Question(f"the error {error.kind}: {error}")))
             self.closing = True  # it can't even be told that it gets no answer
             return b""
         return reply
@@ -260,10 +259,17 @@ class FunctionSession(Session):
             sizes = self.call("sizes", self.described, reply)
             if sizes is None or all(isinstance(size, int) and size >= 0 for size in sizes):
                 return None if sizes is None else list(sizes)
-            raise self.misuse("sizes", "numbers", sizes)
+            raise self.misuse("sizes", f"numbers are wanted, not {shown(sizes)}")
         except HyperProxyError as fault:
             self.note_fault(fault)
             return None
+
+
+def asked(fault: HyperProxyError, question: Question) -> HyperProxyError:
+    """The same; one of a plug-in's code, if it does not know it itself, now with what it was asked."""
+    if isinstance(fault, PluginError) and fault.asked is NOTHING:
+        fault.asked = question
+    return fault
 
 
 def _is_possible(partly: Partly, start: int, size: int) -> bool:
