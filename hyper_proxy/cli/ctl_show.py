@@ -153,9 +153,16 @@ LEVEL_HEAD = {
 
 
 def levels(answer: Answer) -> str:
-    """One line for each level above another one."""
+    """One line for each level of servers above another one, then of the copies in the workers."""
     rows = [[row[name] for name in LEVEL_HEAD] for row in by_level(answer["instances"])]
-    return table(list(LEVEL_HEAD.values()), rows) if rows else "no instance has several levels"
+    local = [
+        f"{name} keeps copies in its workers (local): {row['local_hits']} hits, {row['local_misses']} misses, "
+        f"{row['local_keys']} keys, {size(row['local_bytes'])}"
+        for name, row in answer["instances"].items()
+        if row.get("local_hits") or row.get("local_misses")
+    ]
+    above = [table(list(LEVEL_HEAD.values()), rows)] if rows else []
+    return "\n".join([*above, *local]) or "no level above another has been used yet"
 
 
 def nodes(answer: Answer) -> str:

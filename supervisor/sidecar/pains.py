@@ -9,11 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from hyper_proxy.config.model import OUT_OF_SERVICE
+from hyper_proxy.stats.state import BAD, EXPECTED, WARNING
 from supervisor.sidecar.formats import duration, number
-from supervisor.sidecar.samples import CLIENTS_OWN
-
-BAD, WARNING = "bad", "warning"
 
 LAG_S = 0.2
 SILENT_S = 2.0
@@ -24,8 +21,6 @@ QUEUED = 1000
 # As that of the alert HyperProxyServerSlow; of fewer answers in the minute one says little.
 SLOW_US = 100_000
 SLOW_FROM = 20
-# Kinds of errors that are no fault of the proxy or a server: clients err, an operator has said so.
-EXPECTED = CLIENTS_OWN | OUT_OF_SERVICE.keys()
 # A worker that was replaced so lately is still a pain.
 DEATH_S = 600.0
 

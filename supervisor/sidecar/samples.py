@@ -11,14 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hyper_proxy.stats.merge import percentile
+from hyper_proxy.stats.state import CLIENTS_OWN
 from hyper_proxy.stats.table import COUNTER, WORKER, of
 
 Owner = tuple[str, ...]
 """("fleet",), ("instance", NAME), ("node", INSTANCE, LABEL) or ("worker", PID)."""
 FLEET: Owner = ("fleet",)
-
-# What is no trouble of the proxy or its servers: clients that err, or that leave.
-CLIENTS_OWN = frozenset({"client", "denied", "client_lost"})
 
 WORKER_COUNTERS = tuple(row.name for row in of(WORKER) if row.kind == COUNTER)
 

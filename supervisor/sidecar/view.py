@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from hyper_proxy.stats.state import BAD, EXPECTED, level_of, word_of
 from hyper_proxy.stats.tier import by_level
 from supervisor.sidecar.health import readiness
 from supervisor.sidecar.history import History, Point
 from supervisor.sidecar.keys import big_keys, hot_keys, server_events, slow_requests
-from supervisor.sidecar.pains import BAD, EXPECTED, pains
+from supervisor.sidecar.pains import pains
 from supervisor.sidecar.report import stats_report
 from supervisor.sidecar.sampler import sample_of
 from supervisor.sidecar.samples import FLEET, Owner, Pace, Sample
@@ -18,12 +19,6 @@ SLOW_SHOWN = 20
 KEYS_SHOWN = 10
 EVENTS_SHOWN = 30
 NODES_SHOWN = 100
-
-WORDS = {"running": "serving", "degraded": "not serving"}
-"""The master's state in the words of the page, where they differ; a running fleet that lacks workers is "degraded"."""
-
-LEVELS = {"serving": "good", "not serving": "bad", "stopping": "bad"}
-"""How bad a word is; a warning, if it is not here."""
 
 
 def build_view(
@@ -56,11 +51,9 @@ def build_view(
     }
     found = pains(view)
     view["pains"] = [asdict(pain) for pain in found]
-    if view["state"]["word"] == "serving" and any(pain.level == BAD for pain in found):
-        view["state"]["word"] = "serving, with errors"
-    elif view["state"]["word"] == "serving" and any(row["down"] for row in view["nodes"]):
-        view["state"]["word"] = "degraded"
-    view["state"]["level"] = LEVELS.get(view["state"]["word"], "warning")
+    hurts, down = any(pain.level == BAD for pain in found), any(row["down"] for row in view["nodes"])
+    view["state"]["word"] = word = _word(answer, hurts, down)
+    view["state"]["level"] = level_of(word)
     return view
 
 
@@ -92,10 +85,12 @@ def overrides_in_words(overrides: dict[str, Any]) -> list[str]:
 
 def _state(answer: dict[str, Any]) -> dict[str, Any]:
     reasons = readiness(answer)
-    word = WORDS.get(answer["master"]["state"], answer["master"]["state"])
-    if word == "serving" and any(row["state"] != "ready" for row in answer["workers"]):
-        word = "degraded"
-    return {"serving": not reasons, "word": word, "reasons": reasons}
+    return {"serving": not reasons, "word": _word(answer), "reasons": reasons}
+
+
+def _word(answer: dict[str, Any], hurts: bool = False, server_down: bool = False) -> str:
+    whole = all(row["state"] == "ready" for row in answer["workers"])
+    return word_of(answer["master"]["state"], whole, hurts, server_down)
 
 
 def _totals(report: dict[str, Any], history: History, now: Sample) -> dict[str, Any]:

@@ -304,3 +304,17 @@ def test_who_has_no_server_is_told_where_servers_are_shown(tmp_path: Path) -> No
         done = run("-c", str(fleet.file), "show", "nodes")
     told = "the proxy connects to no server for one, two: a file or a plug-in keeps the values"
     assert done.stdout.splitlines() == [told]
+
+
+def test_a_local_level_is_shown_among_levels(tmp_path: Path) -> None:
+    port = free_port()
+    text = f'[proxy]\nworkers = 1\n[[instance]]\nname = "one"\nprotocol = "redis"\nlisten = ["127.0.0.1:{port}"]\n'
+    text += "".join(f'  [[instance.level]]\n  storage = "{name}"\n' for name in ("local", "sqlite"))
+    text += '  servers = ["a.db"]\n'
+    with Fleet(text, tmp_path) as fleet:
+        assert run("-c", str(fleet.file), "show", "levels").stdout == "no level above another has been used yet\n"
+        with redis.Redis(port=port, protocol=2) as client:
+            client.set("k", "v")
+            assert (client.get("k"), client.get("k")) == (b"v", b"v")
+        told = run("-c", str(fleet.file), "show", "levels").stdout
+    assert told.startswith("one keeps copies in its workers (local): 1 hits, 1 misses, 1 keys, "), told

@@ -24,7 +24,7 @@ from hyper_proxy.cli.live.screen import PLAIN_BARS, Choice, chosen, curve, draw
 from hyper_proxy.cli.live.source import Source
 from tests.kit.fleet import ROOT, Fleet
 from tests.kit.ports import free_port
-from tests.kit.servers import Running
+from tests.kit.servers import Running, redis_server
 from tests.kit.terminal import IN_THE_BACKGROUND, Terminal
 from tests.kit.wait import wait_for
 
@@ -148,9 +148,32 @@ def test_once_as_text_needs_no_terminal(watched: Watched) -> None:
         for words in (("--once",), ()):
             done = watched.run("--interval", "0.5", *words)
             assert (done.returncode, done.stderr) == (0, "")
-            assert " RUNNING " in done.stdout
+            assert " SERVING " in done.stdout
             assert all(title in done.stdout for title in ("requests/s", "p99", "workers", "instances", "nodes", "shop"))
             assert "\x1b" not in done.stdout
+
+
+def test_it_says_of_a_server_that_is_down_what_the_page_says(
+    own: Callable[[Running], Running], redis_nodes: list[Running], tmp_path: Path
+) -> None:
+    mortal = own(redis_server())
+    watched = Watched([mortal, redis_nodes[0]], tmp_path)
+
+    def said() -> tuple[str, str]:
+        shown = json.loads(watched.run("--json", "--interval", "0.2").stdout)
+        return shown["state"], json.loads(watched.fleet.http("GET", "/?format=json")[1])["state"]["word"]
+
+    try:
+        assert said() == ("serving", "serving")
+        mortal.kill()
+        with redis.Redis(port=watched.port) as client:
+            for number in range(20):
+                with suppress(redis.ResponseError):
+                    client.get(f"k{number}")
+        wait_for(lambda: said() == ("serving, with errors",) * 2, "both say it", 15)
+        assert " SERVING, WITH ERRORS " in watched.run("--interval", "0.2").stdout
+    finally:
+        watched.fleet.stop()
 
 
 def test_without_a_fleet_it_says_so(tmp_path: Path) -> None:
@@ -160,7 +183,7 @@ def test_without_a_fleet_it_says_so(tmp_path: Path) -> None:
 
 def test_keys_choose_what_is_shown_and_q_ends(watched: Watched) -> None:
     with Traffic(watched.port), watched.terminal() as terminal:
-        terminal.wait("RUNNING")
+        terminal.wait("SERVING")
         terminal.wait("instances")
         terminal.press("n")
         terminal.wait("nodes")
@@ -199,7 +222,7 @@ def test_ctrl_c_and_term_end_it_as_q_does(
     watched: Watched, end: Callable[[Terminal], None], before: tuple[str, ...]
 ) -> None:
     with watched.terminal(before=before) as terminal:
-        terminal.wait("RUNNING")
+        terminal.wait("SERVING")
         end(terminal)
         assert terminal.end() == 0
         assert terminal.read_settings() == terminal.settings
@@ -224,8 +247,8 @@ def reading(at: float, cells: list[list[int]], master: int = 1) -> Reading:
     count = sum(number for _, number in cells)
     instance = {"requests": {"read": count}, "errors": {}, "latency_us": {"read": {"cells": cells}}, "nodes": {}}
     report = {
-        "fleet": {"file": "", "master": master}, "master": {}, "config": {}, "workers": [], "overrides": {"nodes": []},
-        "instances": {"a": instance},
+        "fleet": {"file": "", "master": master}, "master": {"state": "running"}, "config": {}, "workers": [],
+        "overrides": {"nodes": []}, "instances": {"a": instance},
     }  # fmt: skip
     return Reading(at, at, report)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from hyper_proxy.cli.ctl_show import node_states
 from hyper_proxy.stats.merge import percentile
+from hyper_proxy.stats.state import EXPECTED, word_of
 
 SCHEMA = 1
 HISTORY = 120
@@ -47,6 +48,7 @@ def figures(before: Reading, after: Reading) -> Figures:
         "schema": SCHEMA,
         "at": after.wall,
         "seconds": seconds,
+        "state": _state(old, new, instances, nodes),
         "fleet": new["fleet"],
         "master": new["master"],
         "config": new["config"],
@@ -55,6 +57,21 @@ def figures(before: Reading, after: Reading) -> Figures:
         "instances": instances,
         "nodes": nodes,
     }
+
+
+def _state(old: Report, new: Report, instances: list[Figures], nodes: list[Figures]) -> str:
+    """The word of the sidecar's page, for these seconds: a server that is down hurts unless its instance answers
+    without it."""
+    troubled = {name for name, row in new["instances"].items() if _has_failed(old["instances"].get(name, {}), row)}
+    sound = {row["instance"] for row in instances if row["requests"]} - troubled
+    down = {row["instance"] for row in nodes if row["state"] == "down"}
+    whole = all(row["state"] == "ready" for row in new["workers"])
+    return word_of(new["master"]["state"], whole, bool(troubled or down - sound), bool(down))
+
+
+def _has_failed(before: Report, row: Report) -> bool:
+    then = before.get("errors", {})
+    return any(kind not in EXPECTED and count > then.get(kind, 0) for kind, count in row.get("errors", {}).items())
 
 
 class History:

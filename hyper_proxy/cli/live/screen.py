@@ -15,11 +15,13 @@ from hyper_proxy.cli.ctl_show import duration, moment
 from hyper_proxy.cli.live.columns import OVERVIEW, VIEWS, View, cell, latency, number
 from hyper_proxy.cli.live.figures import Figures
 from hyper_proxy.cli.live.source import Source
+from hyper_proxy.stats import state
 
 BARS, PLAIN_BARS = " ▁▂▃▄▅▆▇█", " .:-=+*#@"
 CURVE_TITLE = 26
 
-GOOD, BAD, DIM, HEAD = "bold green", "bold white on red", "dim", "bold"
+GOOD, WARNING, BAD, DIM, HEAD = "bold green", "bold yellow", "bold white on red", "dim", "bold"
+STYLES = {state.GOOD: GOOD, state.WARNING: WARNING, state.BAD: BAD}
 
 HELP = """\
 w i n s  workers, instances, nodes, slow requests alone
@@ -77,8 +79,7 @@ def _header(shown: Figures, choice: Choice) -> Iterable[Text]:
     master, config, totals = shown["master"], shown["config"], shown["totals"]
     ready = sum(row["state"] == "ready" for row in shown["workers"])
     slots = len({row["slot"] for row in shown["workers"]})
-    serving = master["state"] in ("running", "drained")
-    line = Text(f" {master['state'].upper()} ", GOOD if serving else BAD)
+    line = Text(f" {shown['state'].upper()} ", STYLES[state.level_of(shown["state"])])
     workers = f"{ready} of {slots} workers ready"
     line.append(f"  {fleet_name(shown['fleet'])}, up {duration(master['uptime_s'])}, {workers}", "")
     if choice.frozen:
