@@ -155,7 +155,10 @@ def _named(pool: Pool, name: str) -> list[str]:
 def _mode(pool: Pool, name: str) -> list[str]:
     if not pool.values["listen"].startswith("unix:"):
         return []
-    return ["listen: a file mode behind the path is not kept; the rights of the folder decide who may connect"]
+    return [
+        "listen: a file mode behind the path is not kept. Who may write to the socket may connect: the umask with "
+        "which the fleet is started decides (umask 0111 makes it 0666; UMask= in a unit)."
+    ]
 
 
 def _timeouts(pool: Pool, name: str) -> list[str]:
