@@ -1,4 +1,5 @@
-"""What a level may say of its rooms (HP225): what contradicts itself, has no effect, or could not be kept."""
+"""What a level may say of its rooms: what contradicts itself, has no effect, or could not be kept (HP225), and what it
+had better say (HP409)."""
 
 from __future__ import annotations
 
@@ -24,6 +25,18 @@ def room_faults(config: Config, written: Callable[[Path], bool]) -> Iterator[Fau
                 yield from _of_folder(level, path)
             elif said:
                 yield (*path, "rooms", said[0]), "there is one room: nothing stands behind '----' in servers"
+
+
+def unsaid_returns(config: Config, written: Callable[[Path], bool]) -> Iterator[Fault]:
+    """HP409: where, and what is said."""
+    for i, instance in enumerate(config.instances):
+        for level in instance.levels[-1:]:
+            at: Path = ("instance", i, "level", len(instance.levels) - 1, "rooms", "on_return")
+            single = 0 < len(level.all_peers) == len(level.all_servers) and level.rooms.writes == "single"
+            if single and instance.forwards and not written(at):
+                text = "a server that returns answers with what it had, without what was written to its peer meanwhile"
+                choice = '"empty" for a cache, "keep" where servers are replicated by other means'
+                yield at, f'it is "keep" by default: {text}. Write {choice}'
 
 
 def _of_rooms(instance: Instance, at: int, path: Path, said: list[str]) -> Iterator[Fault]:

@@ -28,7 +28,7 @@ BELOW = '[[instance.level]]\nstorage = "sqlite"\nservers = ["keys.db"]\n'
 
 
 def test_explain_names_both_nodes_of_a_pair() -> None:
-    found, findings = inspect_text(config(TWO), "t.toml")
+    found, findings = inspect_text(config(TWO, 'rooms = { on_return = "empty" }'), "t.toml")
     assert found is not None
     assert findings == []
     peers = {"a": "a@second (10.1.0.1:6379)", "b": "c (10.1.0.2:6379)"}
