@@ -53,6 +53,7 @@ CODES: dict[str, Code] = {
     "HP224": Code(ERROR, "what is said of a topology contradicts itself, or can't be served"),
     "HP225": Code(ERROR, "what is said of the rooms of a level contradicts itself, has no effect, or can't be kept"),
     "HP226": Code(ERROR, "keys cannot move so from one pool to another"),
+    "HP227": Code(ERROR, "a level above another would go on to serve copies of what has been written"),
     "HP228": Code(ERROR, "the file of the log cannot be where it is to be"),
     "HP301": Code(ERROR, "the longest pause is shorter than the first one"),
     "HP302": Code(ERROR, "a limit is beyond what the protocol can carry"),

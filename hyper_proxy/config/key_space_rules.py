@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hyper_proxy.config.build import BLANK_SERVER
+from hyper_proxy.config.copies import is_told, written_pools
 from hyper_proxy.config.kinds import LOCAL, PIPELINED
 from hyper_proxy.config.model import Config, Instance
 from hyper_proxy.config.notes import Path
 
-COPYING = ("redis", "memcache")
 Home = tuple[str, str, str]  # address, and database and table where there are some
 Fault = tuple[int, str, str]  # the level, the key, and what is said of it
 
@@ -67,6 +67,8 @@ def _homes(instance: Instance) -> frozenset[Home]:
 
 def _caches(instance: Instance) -> frozenset[str]:
     """The servers of levels above another that hold copies, in which a write leaves its mark."""
-    held = [level for level in instance.levels[:-1] if level.storage in COPYING and not level.read_only]
-    told = [level for level in held if level.write != "around"]
-    return frozenset(server.address for level in told for server in level.servers if server != BLANK_SERVER)
+    pools = [
+        pool for level in instance.levels[:-1] if is_told(level)
+        for name, pool in level.pool_levels().items() if name in written_pools(level)
+    ]  # fmt: skip
+    return frozenset(server.address for pool in pools for server in pool.servers if server != BLANK_SERVER)

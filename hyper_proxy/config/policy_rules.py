@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from hyper_proxy.config.copies import keeps_several
 from hyper_proxy.config.kinds import CACHES
 from hyper_proxy.config.model import Config, Instance, Level
 from hyper_proxy.config.notes import Path
@@ -54,6 +55,10 @@ def _of_level(level: Level, said: set[str]) -> Iterator[Fault]:
         yield "deadline_ms", "only an optional level has this deadline: add optional = true, or use timeout.read_ms"
     if level.read_only and "write" in said:
         yield "write", "the level is read_only: a write does nothing to it, whatever is said here"
+    if level.write in UPDATING and not read_only and keeps_several(level):
+        text = "a key may have copies at several servers of this level, which see writers in different orders"
+        text = f'write = "{level.write}" takes one server for each key: {text}'
+        yield "write", f'{text}; write = "invalidate" marks them all'
     if level.on_miss == "fail" and not read_only and level.write not in UPDATING:
         text = f'on_miss = "fail" with write = "{level.write}": nothing would ever come into this level'
         yield "on_miss", f'{text}; it takes write = "through" or "behind", or read_only = true'

@@ -19,6 +19,7 @@ from hyper_proxy.config.address_rules import (
 )
 from hyper_proxy.config.ask import catalogue
 from hyper_proxy.config.build import BLANK_SERVER
+from hyper_proxy.config.copies import unreached_copies
 from hyper_proxy.config.key_space_rules import key_space_faults, unseen_writes
 from hyper_proxy.config.kinds import CACHES, KNOWING, LOCAL, NETWORK, PLACED, STORAGES
 from hyper_proxy.config.log_rules import log_has_a_place
@@ -115,6 +116,12 @@ def routes_lead_to_pools(config: Config, say: Say) -> None:
 def copies_see_writes(config: Config, say: Say) -> None:
     """HP408"""
     for path, text in unseen_writes(config):
+        say(path, text)
+
+
+def writes_reach_copies(config: Config, say: Say) -> None:
+    """HP227"""
+    for path, text in unreached_copies(config):
         say(path, text)
 
 
@@ -231,6 +238,7 @@ RULES: dict[str, Callable[[Config, Say], None]] = {
     "HP224": topologies_fit,
     "HP225": rooms_can_be_served,
     "HP226": keys_can_move,
+    "HP227": writes_reach_copies,
     "HP228": log_has_a_place,
     "HP301": pauses_grow,
     "HP302": keys_fit_the_protocol,

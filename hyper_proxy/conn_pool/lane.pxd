@@ -1,4 +1,5 @@
 from hyper_proxy.common.clock cimport now
+from hyper_proxy.conn_pool.flights cimport Flights
 from hyper_proxy.conn_pool.traffic cimport CLOSED, CONNECTING, READY, Traffic
 
 

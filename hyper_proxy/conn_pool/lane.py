@@ -15,6 +15,7 @@ from hyper_proxy.common.errors import BackendError
 
 if not cython.compiled:
     from hyper_proxy.common.clock import now
+    from hyper_proxy.conn_pool.flights import Flights
     from hyper_proxy.conn_pool.traffic import CLOSED, CONNECTING, READY, Traffic
 
 if TYPE_CHECKING:
@@ -38,6 +39,17 @@ class Lane(Traffic):
         self.greeting = greeting
         self.patient = self.leaving = False
         self.dead: BackendError | None = None
+
+    def stand_for(self, node: Node) -> None:
+        """In the place of __init__, of a lane that has no connection and hands requests to those of others."""
+        self.node = node
+        self.private = self.patient = self.leaving = False
+        self.dead = None
+        self.state = CLOSED
+        self.max_pending_bytes = node.max_pending_bytes
+        self.pending = []
+        self.pending_bytes = self.sent = self.answered = self.bytes_in = self.bytes_out = 0
+        self.flights = Flights(node.latency)
 
     def distrust(self, detail: str) -> BackendError:
         """An answer did not fit its question, so no other can be trusted: close. Returns the BackendError to tell."""

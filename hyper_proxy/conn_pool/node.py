@@ -7,7 +7,7 @@ from collections import Counter
 from contextlib import suppress
 from errno import EMFILE
 from time import monotonic
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gevent import socket
 
@@ -26,6 +26,9 @@ from hyper_proxy.conn_pool.reply_error import Loading
 from hyper_proxy.stats.classes import ADMIN
 from hyper_proxy.stats.histogram import Histogram
 from hyper_proxy.stats.node import NodeStats
+
+if TYPE_CHECKING:
+    from hyper_proxy.conn_pool.target import Target
 
 HEARD_BYTES = 40  # of what a server said instead of an answer are shown
 
@@ -125,9 +128,14 @@ class Node:
                 lane.close()
         return lane
 
-    def open_lane(self) -> Lane | None:
+    @property
+    def places(self) -> list[Target]:
+        """As those of a Target: this server."""
+        return [self]
+
+    def open_lanes(self) -> list[Lane]:
         """A shared lane that is connected, if there is one."""
-        return next((lane for lane in self.shared.values() if lane.is_open), None)
+        return [lane for lane in self.shared.values() if lane.is_open][:1]
 
     def private_lane(self, greeting: Greeting) -> Lane:
         """A lane of its own for one client."""

@@ -25,8 +25,13 @@ class Target(Protocol):
         """The shared lane number `index` for this greeting."""
         ...
 
-    def open_lane(self) -> Lane | None:
-        """A shared lane that would send at once, if there is one."""
+    @property
+    def places(self) -> list[Target]:
+        """Whoever may have a copy, of a level above another: a mark must reach each of them."""
+        ...
+
+    def open_lanes(self) -> list[Lane]:
+        """Those to where a level above another keeps a copy, as far as they would send at once."""
         ...
 
 
@@ -52,7 +57,11 @@ class Junction(ABC, Generic[L]):
             lane = self.made[greeting, index] = self.make_lane(greeting, index)
         return lane
 
-    def open_lane(self) -> Lane | None:
+    @property
+    def places(self) -> list[Target]:
+        """As those of a Target: this one."""
+        return [self]
+
+    def open_lanes(self) -> list[Lane]:
         """One whose home is connected."""
-        open = self.home.open_lane()
-        return self.lane(open.greeting) if open else None
+        return [self.lane(open.greeting) for open in self.home.open_lanes()]

@@ -76,6 +76,10 @@ class Placement:
             i += 1
         return i
 
+    def everywhere(self, key: bytes) -> list[int]:
+        """All shards at which somebody may look for a key, who may have another time or has looked at it before."""
+        return [self.locate(key, 0, len(key))]
+
     def hashed(self, key: bytes) -> bytes:
         """The part of the key that is hashed."""
         if self.opening < 0:

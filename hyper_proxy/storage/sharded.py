@@ -31,6 +31,8 @@ class Locate(Protocol):
 
     def locate(self, data: bytes, start: int, end: int) -> int: ...
 
+    def everywhere(self, key: bytes) -> list[int]: ...
+
 
 class Shards(Protocol):
     """A list, or what makes its members when they are asked for."""

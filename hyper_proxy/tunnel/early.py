@@ -22,6 +22,7 @@ import gevent
 
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.common.leases import LEASES, Grant
+from hyper_proxy.config.copies import keeps_several
 from hyper_proxy.stats.classes import IDEMPOTENT
 from hyper_proxy.storage.claims import CLAIMS
 from hyper_proxy.storage.keyvalue import Item
@@ -59,6 +60,8 @@ class Early:
         level = tier.level
         # Where writes put values in the place of others, an equal copy may be a later one.
         self.able = tier.write_back.refresh and tier.keeps and level.write == "invalidate" and level.storage in CLAIMS
+        # memcached replaces by the version that one server has told of.
+        self.able = self.able and (level.storage != "memcache" or not keeps_several(level))
 
     def watch(self, hot: Iterable[bytes]) -> None:
         """These keys are hot: fetch those whose copies end soon."""

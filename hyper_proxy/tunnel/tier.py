@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hyper_proxy.common import parallel, witness
@@ -34,6 +34,9 @@ from hyper_proxy.tunnel.outcome import Failed, Told
 SPARE_BYTES = 1 << 20
 
 NOWHERE = -1
+
+Places = tuple[Target, ...]
+"""Some of those that may have a copy of a key; (): all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +142,17 @@ class Tier:
         """Add what was found below, or that nothing was, off the reply's path. Write-back has no other way to a server.
 
         A server that is busy, or not connected, is spared: what waits for it might come too late. told: who gets the
-        server's answer to an entry, with its position, or at once an empty one where nothing is sent.
+        first server's answer to an entry, with its position, or at once an empty one where nothing is sent.
         """
-        lane = self.nodes.targets[shard].open_lane()
+        lanes = self.nodes.targets[shard].open_lanes()
         for position, (key, item) in enumerate(entries):
-            idle = lane is not None and lane.pending_bytes <= SPARE_BYTES and not lane.is_full(IDEMPOTENT)
+            idle = [lane for lane in lanes if lane.pending_bytes <= SPARE_BYTES and not lane.is_full(IDEMPOTENT)]
             request = self._filling(key, item) if idle else None
             listener = told[position] if told else None
-            if request is not None and lane is not None:
+            if request is not None:
                 self.counts.level_fills += 1
-                lane.submit(request, IDEMPOTENT, listener, position)
+                for lane in idle:
+                    lane.submit(request, IDEMPOTENT, listener if lane is idle[0] else None, position)
                 continue
             self.counts.level_fills_skipped += not idle
             if listener is not None:
@@ -174,25 +178,34 @@ class Tier:
         jitter = self.write_back.jitter
         return ttl * (1 + jitter * (2 * random.random() - 1))
 
-    def mark(self, keys: Sequence[bytes]) -> list[bytes]:
-        """Mark these keys as written; returns those of which nobody knows whether the mark stands."""
+    def mark(self, keys: Mapping[bytes, Places]) -> dict[bytes, Places]:
+        """Mark these keys as written, at these places, or at all that may have a copy; returns those of which nobody
+        knows whether the mark stands, and where."""
         if not self.is_written:
-            return []
-        parts = [part for part in self.split(list(dict.fromkeys(keys))) if part.shard != NOWHERE]
+            return {}
         batch = Batch()
-        asked: list[bytes] = []
-        for part in parts:
-            for key in part.keys:
-                self._send(batch, self._lane(part.shard), self.cache.mark(key, self.pace.mark_s), IDEMPOTENT)
-                asked.append(key)
+        asked: list[tuple[bytes, Target]] = []
+        for key, wanted in keys.items():
+            there = self._places(key)
+            for place in [one for one in there if one in wanted] or there:
+                lane = place.lane(self.cache.greeting)
+                self._send(batch, lane, self.cache.mark(key, self.pace.mark_s), IDEMPOTENT)
+                asked.append((key, place))
         batch.wait()
         replies = batch.slots
         batch.reset()
-        return [
-            key
-            for key, reply in zip(asked, replies, strict=True)
-            if isinstance(reply, BackendError) or not self.cache.is_marked(reply)
-        ]
+        failed: dict[bytes, Places] = {}
+        for (key, place), reply in zip(asked, replies, strict=True):
+            if isinstance(reply, BackendError) or not self.cache.is_marked(reply):
+                failed[key] = (*failed.get(key, ()), place)
+        return failed
+
+    def _places(self, key: bytes) -> list[Target]:
+        """Whoever may have a copy of a key."""
+        if not self.cache.takes(key):
+            return []
+        shards = self.placement.everywhere(key)
+        return list(dict.fromkeys(place for shard in shards for place in self.nodes.targets[shard].places))
 
     def empty(self) -> None:
         """Remove everything from every server, whatever the others say. Raises BackendError when one does not."""

@@ -79,6 +79,8 @@ CASES = (
          BEGINS.replace("}", ", back = 2030-01-31T02:00:10Z }")),
     Case("HP228", FULL, '"/tmp/hyper_proxy.log"', '"/nowhere/proxy.log"', '"/dev/stderr"'),
     Case("HP228", FULL, '"/tmp/hyper_proxy.log"', '"/tmp"', '""'),
+    Case("HP227", LEVELS, 'storage = "redis"', 'storage = "redis"\ndistribution = "random"',
+         'storage = "redis"\nread_only = true\ndistribution = "random"', "distribution"),
     Case("HP301", FULL, "backoff.max_ms = 1000", "backoff.max_ms = 9", "backoff.max_ms = 10"),
     Case("HP302", FULL, 'name = "page"', 'limits.max_key_bytes = 251\nname = "page"',
          'limits.max_key_bytes = 250\nname = "page"', "= 251"),

@@ -18,7 +18,6 @@ from hyper_proxy.stats.classes import IDEMPOTENT, READ
 
 if not cython.compiled:
     from hyper_proxy.common.gather import Gather
-    from hyper_proxy.conn_pool.flights import Flights
     from hyper_proxy.conn_pool.lane import Lane
     from hyper_proxy.conn_pool.routes.route import Leg
 
@@ -33,11 +32,7 @@ class RoomLane(Lane):
         self.pair = pair
         self.is_error = is_error
         self.words = pair.words
-        self.node = lanes[pair.active].node
-        self.private = False
-        self.dead = None
-        self.leaving = False
-        self.flights = Flights(self.node.latency)
+        self.stand_for(lanes[pair.active].node)
 
     @cython.cfunc
     def aim(self) -> Lane:

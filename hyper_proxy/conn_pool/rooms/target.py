@@ -28,9 +28,9 @@ class RoomTarget(Junction[RoomLane]):
         """The node that serves."""
         return self.pair.nodes[self.pair.active]
 
-    def open_lane(self) -> Lane | None:
+    def open_lanes(self) -> list[Lane]:
         """One of the node that serves: what is sent there goes to no other."""
-        return self.home.open_lane()
+        return self.home.open_lanes()
 
     def make_lane(self, greeting: Greeting, index: int) -> RoomLane:
         return self.make([node.lane(greeting, index) for node in self.pair.nodes])

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from random import random
 from typing import TYPE_CHECKING
 
 import cython
 
+from hyper_proxy.config.copies import IN_TURN, keeping
 from hyper_proxy.config.model import Route
 from hyper_proxy.config.routes import home_of
 from hyper_proxy.conn_pool.routes.speech import Speech
@@ -16,7 +19,6 @@ from hyper_proxy.conn_pool.target import Junction
 
 if not cython.compiled:
     from hyper_proxy.common.gather import Gather
-    from hyper_proxy.conn_pool.flights import Flights
     from hyper_proxy.conn_pool.lane import Lane
 
 if TYPE_CHECKING:
@@ -44,11 +46,7 @@ class RouteLane(Lane):
     def __init__(self, lanes: Sequence[Lane], setting: Setting) -> None:  # not Lane's: there is nothing to connect
         self.lanes = list(lanes)
         self.setting = setting
-        self.node = lanes[home_of(setting.route)].node
-        self.private = False
-        self.dead = None
-        self.leaving = False
-        self.flights = Flights(self.node.latency)
+        self.stand_for(lanes[home_of(setting.route)].node)
 
     @cython.ccall
     def is_full(self, klass: cython.Py_ssize_t) -> cython.bint:
@@ -113,6 +111,30 @@ class RouteTarget(Junction[RouteLane]):
     def home(self) -> Node:
         """The server to which a client's own connection goes (transactions, blocking commands)."""
         return self.children[home_of(self.setting.route)].home
+
+    @property
+    def keeping(self) -> list[Target]:
+        """The children in which a level above another keeps copies."""
+        return [self.children[index] for index in keeping(self.setting.route)]
+
+    @cached_property
+    def places(self) -> list[Target]:
+        """Those of these children; a shadow is told of what the first of them is told, and nobody waits for it."""
+        places = list(dict.fromkeys(place for child in self.keeping for place in child.places))
+        if self.setting.route.kind == "shadow":
+            places[0] = RouteTarget(self.setting, [places[0], self.children[1]], self.make)
+        return places
+
+    def open_lanes(self) -> list[Lane]:
+        """Those of the children that are connected; where one is asked after the other, of the first that is: that one
+        is asked then, and finds a mark where there is one to be found."""
+        route = self.setting.route
+        found = [lanes for child in self.keeping if (lanes := child.open_lanes())]
+        if route.kind in IN_TURN:
+            found = found[:1]
+        elif route.kind == "shadow" and random() < route.option("fraction"):
+            found.append(self.children[1].open_lanes())
+        return [lane for lanes in found for lane in lanes]
 
     def make_lane(self, greeting: Greeting, index: int) -> RouteLane:
         return self.make([child.lane(greeting, index) for child in self.children], self.setting)

@@ -1,5 +1,4 @@
 from hyper_proxy.common.gather cimport Gather
-from hyper_proxy.conn_pool.flights cimport Flights
 from hyper_proxy.conn_pool.lane cimport Lane
 from hyper_proxy.conn_pool.routes.route cimport Leg, RouteLane
 

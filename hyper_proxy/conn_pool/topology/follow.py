@@ -12,7 +12,6 @@ from hyper_proxy.stats.classes import ADMIN, READ
 
 if not cython.compiled:
     from hyper_proxy.common.gather import Gather
-    from hyper_proxy.conn_pool.flights import Flights
     from hyper_proxy.conn_pool.lane import Lane
     from hyper_proxy.conn_pool.routes.route import Leg, RouteLane
 
@@ -30,14 +29,10 @@ class FollowLane(RouteLane):
         self.group = group
         self.greeting = greeting
         self.index = index
-        self.private = False
-        self.dead = None
-        self.leaving = False
-        self.pending_bytes = 0
+        self.stand_for(lanes[0].node)
         self.strict = group.reads == "replica"
         self.turn = 0
         self.turn_to(lanes)
-        self.flights = Flights(self.node.latency)
 
     def turn_to(self, lanes: Sequence[Lane]) -> None:
         """Other servers are asked from now on."""

@@ -47,3 +47,7 @@ class ByTime(Sum):
             return NEW
         share: cython.double = self.order.value(buf, start, end) / 18446744073709551616.0
         return NEW if share < self.moved else OLD
+
+    def everywhere(self, key: bytes) -> list[int]:
+        """Not all clocks are the same, nor are all that are read at the same time."""
+        return self.of_parts(key, (OLD, NEW))

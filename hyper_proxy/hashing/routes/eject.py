@@ -43,6 +43,9 @@ class Ejecting(Product):
                 spare += 1
         return home * count + spare
 
+    def everywhere(self, key: bytes) -> list[int]:
+        return [self.locate(key, 0, len(key))]
+
 
 def _build(level: Level, servers: Sequence[Server]) -> Placement:
     return build(level.hash, level.distribution, level.hash_tag, servers)

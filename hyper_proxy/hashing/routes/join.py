@@ -32,6 +32,13 @@ class Sum(Placement):
         """The index of the part to which the key buf[start:end] belongs."""
         raise NotImplementedError(f"{type(self).__name__} does not define which()")
 
+    def everywhere(self, key: bytes) -> list[int]:
+        return self.of_parts(key, [self.which(key, 0, len(key))])
+
+    def of_parts(self, key: bytes, indexes: Sequence[int]) -> list[int]:
+        """All shards of a key in these parts."""
+        return [self.offsets[index] + shard for index in indexes for shard in self.parts[index].everywhere(key)]
+
     def explain(self, key: bytes) -> dict[str, object]:
         return {**self.parts[self.which(key, 0, len(key))].explain(key), "shard": self.locate(key, 0, len(key))}
 
@@ -54,6 +61,12 @@ class Product(Placement):
         for part in self.parts:
             shard = shard * part.shards + part.locate(buf, start, end)
         return shard
+
+    def everywhere(self, key: bytes) -> list[int]:
+        shards = [0]
+        for part in self.parts:
+            shards = [shard * part.shards + at for shard in shards for at in part.everywhere(key)]
+        return shards
 
     def explain(self, key: bytes) -> dict[str, object]:
         return {**self.parts[0].explain(key), "shard": self.locate(key, 0, len(key))}
