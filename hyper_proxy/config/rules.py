@@ -27,7 +27,7 @@ from hyper_proxy.config.model import MAIN, Config, Level
 from hyper_proxy.config.move_rules import keys_can_move, shares_server
 from hyper_proxy.config.notes import Notes, Path, show_path
 from hyper_proxy.config.policy_rules import policy_faults
-from hyper_proxy.config.room_rules import room_faults
+from hyper_proxy.config.room_rules import room_faults, unsaid_returns
 from hyper_proxy.config.route_rules import route_faults, unused_pools
 from hyper_proxy.config.rule import Say, levels_of, pools_of, repeats, servers_of
 from hyper_proxy.config.table_rules import (
@@ -122,6 +122,12 @@ def copies_see_writes(config: Config, say: Say) -> None:
 def writes_reach_copies(config: Config, say: Say) -> None:
     """HP227"""
     for path, text in unreached_copies(config):
+        say(path, text)
+
+
+def returns_are_chosen(config: Config, say: Say) -> None:
+    """HP409"""
+    for path, text in unsaid_returns(config, say.written):
         say(path, text)
 
 
@@ -251,6 +257,7 @@ RULES: dict[str, Callable[[Config, Say], None]] = {
     "HP405": items_are_whole,
     "HP406": pools_are_used,
     "HP408": copies_see_writes,
+    "HP409": returns_are_chosen,
 }
 
 

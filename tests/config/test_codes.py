@@ -92,6 +92,8 @@ CASES = (
     Case("HP404", PLAIN, "10.0.0.2:6379:1 b", "10.0.0.1:6379:1 b", "10.0.0.1:6380:1 b"),
     Case("HP406", POOLED, '"spare" }', '"main" }', '"spare"  }', "[[instance.level.pool]]"),
     Case("HP408", f"{LEVELS}{MORE}{FILE}", "other.db", "keys.db\"] # [\"", "third.db"),
+    Case("HP409", f"{ROOMED}on_return = \"empty\"\n", 'on_return = "empty"', "hold_s = 1", 'on_return = "keep"',
+         "[instance.level.rooms]"),
     Case("HP405", FULL, ', expires = "until" }', " }", ', expires = "ends" }', "table ="),
 )  # fmt: skip
 
