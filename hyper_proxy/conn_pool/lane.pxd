@@ -1,6 +1,6 @@
 from hyper_proxy.common.clock cimport now
 from hyper_proxy.conn_pool.flights cimport Flights
-from hyper_proxy.conn_pool.traffic cimport CLOSED, CONNECTING, READY, Traffic
+from hyper_proxy.conn_pool.traffic cimport CLOSED, CONNECTING, ENDING, READY, Traffic
 
 
 cdef class Lane(Traffic):

@@ -16,7 +16,7 @@ from hyper_proxy.common.errors import BackendError
 if not cython.compiled:
     from hyper_proxy.common.clock import now
     from hyper_proxy.conn_pool.flights import Flights
-    from hyper_proxy.conn_pool.traffic import CLOSED, CONNECTING, READY, Traffic
+    from hyper_proxy.conn_pool.traffic import CLOSED, CONNECTING, ENDING, READY, Traffic
 
 if TYPE_CHECKING:
     from hyper_proxy.conn_pool.greeting import Greeting
@@ -53,7 +53,7 @@ class Lane(Traffic):
 
     def distrust(self, detail: str) -> BackendError:
         """An answer did not fit its question, so no other can be trusted: close. Returns the BackendError to tell."""
-        if self.state == READY:
+        if self.sock is not None:
             self.loop.run_callback(self._distrusted, self.sock, detail)
         return self.node.error("protocol", detail)
 
@@ -85,6 +85,12 @@ class Lane(Traffic):
     def abort(self, kind: str, detail: str) -> None:
         """Close now, or give up to connect; what is in flight fails, and what waits connects again if it may."""
         self.loop.run_callback(self._lost, kind, detail, False)
+
+    def finish(self, kind: str, detail: str, seconds: float) -> None:
+        """Close a private lane when what it has sent is answered, in `seconds` at the latest; whatever is not sent yet,
+        or comes from now on, fails so. Who waits for others (`patient`) is not waited for."""
+        self.leaving = True
+        self.loop.run_callback(self._finish, kind, detail, now() + seconds)
 
     def abandon(self) -> None:
         """Close now; what is in flight fails. For a lane of one client, when that client is gone."""
@@ -149,8 +155,21 @@ class Lane(Traffic):
             timer = self.loop.timer(CLOSE_CHECK_S)
             timer.start(self._close_when_idle)
 
-    def _lost(self, kind: str, detail: str, blame: bool) -> None:
+    def _finish(self, kind: str, detail: str, until: float) -> None:
+        if self.dead is not None:
+            return
         if self.state == READY:
+            self.state = ENDING
+        if self.state != ENDING or self.patient or self.sent == self.answered:
+            self._lost(kind, detail, False)
+        elif now() >= until:
+            self._lost("timeout", "no answer until its keys moved to another server", False)
+        else:
+            timer = self.loop.timer(CLOSE_CHECK_S)
+            timer.start(self._finish, kind, detail, until)
+
+    def _lost(self, kind: str, detail: str, blame: bool) -> None:
+        if self.sock is not None:
             for owned in (self.reader, self.writer, self.sock):
                 owned.close()
         if self.timer is not None:

@@ -12,6 +12,7 @@ from hyper_proxy.conn_pool.room cimport Room
 cdef int CLOSED
 cdef int CONNECTING
 cdef int READY
+cdef int ENDING
 cdef Py_ssize_t COMPACT_AT
 
 

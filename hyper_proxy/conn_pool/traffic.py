@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 CLOSED = 0
 CONNECTING = 1
 READY = 2
+ENDING = 3  # what was sent is waited for, nothing more is sent
 TIMER_SLACK_S = 0.0005  # a timer may be so early
 COMPACT_AT = 4096  # answered entries kept at the front of `waiting` before they are cut off
 

@@ -205,13 +205,19 @@ class Client(Giver):
         self.write(rest)
         self._stall(0)
 
-    def look_for_hang_up(self) -> None:
-        """Call on_hang_up if the client has ended the connection, be it behind requests that are not read yet."""
-        if self.on_hang_up is not None:
-            poll = select_poll()
-            poll.register(self.fd, POLLRDHUP)
-            if poll.poll(0):
-                self.on_hang_up()
+    def look_for_hang_up(self) -> bool:
+        """Call on_hang_up if the client has ended the connection, be it behind requests that are not read yet; has it?
+
+        Where nobody wants to be told it is not looked for.
+        """
+        if self.on_hang_up is None:
+            return False
+        poll = select_poll()
+        poll.register(self.fd, POLLRDHUP)
+        gone = bool(poll.poll(0))
+        if gone:
+            self.on_hang_up()
+        return gone
 
     @property
     def shared(self) -> bool:

@@ -100,12 +100,16 @@ class MovingPools(Pools):
         self._arm()
 
     def _cut(self, stage: int) -> None:
-        """A hold begins: what clients do alone with a server that will not serve its keys any more ends here."""
+        """A hold begins: what clients do alone with a server that will not serve its keys any more ends here.
+
+        What was sent is answered; so who is told to begin anew knows that nothing was done.
+        """
         source = homes_at(stage)[0]
+        left = self.plan.moment_left()
         for node in {way.nodes[source] for way in self.ways}:
             for lane in list(node.lanes):
                 if lane.private:
-                    lane.abort("moving", BEGIN_ANEW)
+                    lane.finish("moving", BEGIN_ANEW, left)
         for elder in self.elders:
             elder.halt()
 

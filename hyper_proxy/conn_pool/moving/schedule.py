@@ -59,6 +59,10 @@ class Schedule:
         ends = [moment + AFTER_S for moment in to_come if moment - self.before_s <= at < moment + AFTER_S]
         return max(ends) - at if ends else 0.0
 
+    def moment_left(self) -> float:
+        """In a hold: seconds until its moment, or since then as a negative number."""
+        return self.hold_left() - AFTER_S
+
     def next_hold(self) -> float | None:
         """Seconds until the next hold begins; None when there is none to come."""
         at = time.time()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from gevent import get_hub
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 MOST_MOVES = 3  # from server to server before it begins to wait
 LOOK_S = 1.0  # a client that has sent more requests meanwhile does not announce its end: it is looked for
+WAITED_S = 0.01  # for the lane: keys are about to move; a client that has gone meanwhile must not pop anything
 
 
 def wait(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> bytes:
@@ -24,6 +26,7 @@ def wait(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> 
     # Words so malformed that no key can be found in them: any server words the error.
     shard = shards.pop() if shards else 0
     storage = session.storage
+    asked_at = monotonic()
     lane = storage.borrow(shard, session.db, session.resp, patient=True)
     client = session.client
     tries = MOST_MOVES
@@ -31,6 +34,8 @@ def wait(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> 
     watch = get_hub().loop.timer(LOOK_S, LOOK_S)
     watch.start(client.look_for_hang_up)
     try:
+        if monotonic() - asked_at > WAITED_S and client.look_for_hang_up():
+            raise lane.node.lost("closed", "its client is gone", False)
         reply = session.batch.ask(lane, raw, row.klass)
         while (node := storage.moved(lane, reply)) is not None and tries:
             tries -= 1
