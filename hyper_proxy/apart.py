@@ -4,6 +4,7 @@ goes on without it. The master must have neither, since what it has, all of its 
 
 from __future__ import annotations
 
+import mmap
 import os
 import pickle
 import signal
@@ -15,6 +16,7 @@ from contextlib import contextmanager
 from select import select
 
 from hyper_proxy.common.errors import Finding
+from hyper_proxy.config import ask
 from hyper_proxy.config.codes import ERROR
 from hyper_proxy.config.load import inspect
 from hyper_proxy.config.model import Config
@@ -22,6 +24,7 @@ from hyper_proxy.config.model import Config
 TIMEOUT_S = 30.0
 """Far more than any file needs: each of its plug-ins has a limit of its own."""
 _READ_BYTES = 1 << 20
+_NAME_BYTES = 256  # more than any name of a plug-in that people can read
 _STDOUT, _STDERR = 1, 2
 
 Inspection = tuple[Config | None, list[Finding]]
@@ -34,9 +37,11 @@ def inspect_apart(path: str, once: bool = False) -> Inspection:
     sys.stdout.flush()
     sys.stderr.flush()
     theirs, ours = os.pipe()
+    loading = mmap.mmap(-1, _NAME_BYTES)
     child = os.fork()
     if child == 0:
         os.close(theirs)
+        ask.on_load = lambda name: _note(loading, name)
         _tell(path, once, ours)
     os.close(ours)
     try:
@@ -45,13 +50,15 @@ def inspect_apart(path: str, once: bool = False) -> Inspection:
         os.close(theirs)
         os.kill(child, signal.SIGKILL)  # it has said everything, or will never
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    name = loading[:].rstrip(b"\0").decode(errors="replace")
+    where = f" while it loaded '{name}'" if name else ""
     if late:
-        return None, [_finding(path, f"reading it, and loading its plug-ins, took more than {TIMEOUT_S:g} s")]
+        return None, [_finding(path, f"reading it, and loading its plug-ins, took more than {TIMEOUT_S:g} s{where}")]
     try:
         found: Inspection = pickle.loads(data)
     except (EOFError, pickle.UnpicklingError):
         how = f"signal {-status}" if status < 0 else f"status {status}"
-        return None, [_finding(path, f"the process that read it, and loaded its plug-ins, ended with {how}")]
+        return None, [_finding(path, f"the process that read it, and loaded its plug-ins, ended with {how}{where}")]
     return found
 
 
@@ -84,6 +91,11 @@ def _tell(path: str, once: bool, pipe: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _note(memory: mmap.mmap, name: str) -> None:
+    """For the other process, whatever becomes of this one."""
+    memory[:] = name.encode()[:_NAME_BYTES].ljust(_NAME_BYTES, b"\0")
 
 
 def _hear(pipe: int) -> tuple[bytes, bool]:

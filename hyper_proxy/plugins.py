@@ -18,6 +18,7 @@ from types import FrameType, ModuleType
 from typing import Any, TypeVar
 
 from hyper_proxy.common.plugin_error import Owner, PluginError, describe, place_of
+from hyper_proxy.config import ask
 from hyper_proxy.config.model import Plugin
 from hyper_proxy.config.plugin_files import GROUP, package_of
 
@@ -88,12 +89,14 @@ def load_all(plugins: Sequence[Plugin]) -> list[str | None]:
     REGISTRY.back_to(0)
     reasons: list[str | None] = []
     for plugin in plugins:
+        ask.on_load(plugin.name)
         try:
             _load(plugin)
         except PluginError as error:
             reasons.append(in_words(error))
         else:
             reasons.append(None)
+    ask.on_load("")
     return reasons
 
 

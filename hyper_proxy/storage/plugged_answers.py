@@ -17,8 +17,10 @@ FLAGS = 1 << 32
 
 def fault_of_items(items: Any, asked: int) -> str:
     """Not one Item or None for each key."""
-    if not isinstance(items, list) or len(items) != asked:
-        return f"{shown(items)} is no list of as many items as keys"
+    if not isinstance(items, list):
+        return f"{shown(items)} is no list of items"
+    if len(items) != asked:
+        return f"a list of {len(items)} for {asked} key{'s' if asked > 1 else ''}, where each has its Item or None"
     return next((f"{shown(item)} {wrong}" for item in items if item is not None and (wrong := _of_item(item))), "")
 
 

@@ -58,7 +58,7 @@ class Waiting(plugin.KeyValue):
     @traced
     def get_many(self, keys):
         self._wait(keys[0])
-        return [b"no item" if key == b"odd" else None for key in keys]
+        return [b"no item" if key == b"odd" else None for key in keys if key != b"left out"]
 
     def update(self, keys, change):
         return None
@@ -112,6 +112,7 @@ def test_a_wrong_answer_of_a_storage_is_told_with_its_function_and_the_keys(star
     with redis.Redis(port=port) as client:
         for ask, kind in (
             (lambda: client.mget("a", "odd", "c", "d", "e"), "failed in get_many"),
+            (lambda: client.mget("a", "left out"), "failed in get_many"),
             (lambda: client.incr("n"), "failed in update"),
             (client.dbsize, "failed in count"), (lambda: client.scan(0, count=7), "failed in scan"),
             (lambda: client.get("misses"), "get_many: .* No such file"),
@@ -120,10 +121,13 @@ def test_a_wrong_answer_of_a_storage_is_told_with_its_function_and_the_keys(star
                 ask()
     fleet.wait_log("FileNotFoundError")
     rows = failed(fleet.read_log())
+    assert "is wrong: b'no item' is no Item" in rows[0]
+    assert "is wrong: a list of 1 for 2 keys, where each has its Item or None" in rows[1]
     for row, function, line, asked in zip(
-        rows, ("get_many", "update", "count", "scan", "get_many"),
-        ("    @traced", "def update", "def count", "raise KeyError(cursor)", 'open("/nowhere'),
-        ('asked="keys b\'a\', b\'odd\', b\'c\' and 2 more"', "asked=\"key b'n'\"", "", 'asked="cursor 0, limit 7"',
+        rows, ("get_many", "get_many", "update", "count", "scan", "get_many"),
+        ("    @traced", "    @traced", "def update", "def count", "raise KeyError(cursor)", 'open("/nowhere'),
+        ('asked="keys b\'a\', b\'odd\', b\'c\' and 2 more"', "asked=\"keys b'a', b'left out'\"",
+         "asked=\"key b'n'\"", "", 'asked="cursor 0, limit 7"',
          "asked=\"key b'misses'\""), strict=True,
     ):  # fmt: skip
         assert row.startswith(f"function={function} instance=redis{port} at={file}:{line_of(WAITING, line)} "), row

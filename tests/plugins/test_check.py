@@ -86,8 +86,10 @@ def check(folder: Path, text: str) -> tuple[int, list[str]]:
         (STORAGE, "DIR/bad.py:4: storage 'half': it lacks clear, count, get_many, put_many, scan, update"),
         (None, "DIR/bad.py cannot be read: No such file or directory"),
         ("", "DIR/bad.py is empty"),
-        ("import os\nos._exit(3)\n", "the process that read it, and loaded its plug-ins, ended with status 3"),
-        ("import os\nos.abort()\n", "the process that read it, and loaded its plug-ins, ended with signal 6"),
+        ("import os\nos._exit(3)\n",
+         "the process that read it, and loaded its plug-ins, ended with status 3 while it loaded 'bad.py'"),
+        ("import os\nos.abort()\n",
+         "the process that read it, and loaded its plug-ins, ended with signal 6 while it loaded 'bad.py'"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_with_both_lines(tmp_path: Path, source: str | None, says: str) -> None:
