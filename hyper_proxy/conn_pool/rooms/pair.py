@@ -297,7 +297,7 @@ class Pair:
         if dead:
             self.nodes[away].pause.lengthen("its peer serves")  # so that nobody goes on to connect
         for lane in list(self.nodes[away].lanes):
-            if dead or lane.patient:  # what a client waits for comes to the other one
+            if dead or lane.private:  # what a client waits for, and what it watches, changes there
                 lane.abort("room", f"the {self.names[1 - away]} room serves in its place")
         for sock in self.nodes[away].relays:
             with suppress(OSError):  # its server may have ended it already

@@ -169,6 +169,7 @@ class Transaction:
             if self.lane is None:
                 self._pin({0})
             self._open()
+            self._check_room()
             reply = session.batch.ask(self.lane, EXEC, ADMIN)
         except (BackendError, ClientError):
             self.abandon()
@@ -201,6 +202,12 @@ class Transaction:
             session = self.session
             (self.shard,) = shards
             self.lane = self.storage.borrow(self.shard, session.db, session.resp)
+
+    def _check_room(self) -> None:
+        """Raises BackendError when its peer in another room serves by now; the lane itself is closed somewhat later."""
+        standing = self.lane.node.standing if self.lane is not None else None
+        if self.lane is not None and standing is not None and not standing.serves:
+            raise self.lane.node.error("room", "the other room serves in its place")
 
     def _open(self) -> None:
         """Say MULTI, once, then what was held back: what a server does not queue, it would do at once.

@@ -8,6 +8,7 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
+import redis
 
 from tests.kit.rooms import SIDES, Site
 from tests.kit.wait import wait_for
@@ -134,3 +135,43 @@ def test_the_preferred_room_serves(build: Callable[..., Site], prefer: str) -> N
     site = build("redis", f'prefer = "{prefer}"')
     site.client().set("k", "x")
     assert sum(site.to(server.port).dbsize() for server in site.rooms[SIDES.index(prefer)]) == 1
+
+
+def test_a_transaction_ends_with_the_room_that_it_was_begun_in(build: Callable[..., Site]) -> None:
+    site = build("redis", "interval_ms = 1000")  # so late the other worker follows
+    site.kill(0, "freeze")
+    site.wait_until_served_by(1)
+    keys = [f"k{index}" for index in range(12)]
+    begun = [Begun(site, key, watching=index % 2 == 0) for index, key in enumerate(keys)]
+    site.revive(0, "freeze")
+    site.wait_until_served_by(0)
+    client = site.client()
+    for one in begun:
+        client.set(one.key, "of another client")
+        with pytest.raises(redis.RedisError, match="room serves in its place"):
+            one.end()
+    assert client.mget(keys) == [b"of another client"] * len(keys)
+    assert {site.to(server.port).get(key) for server in site.rooms[1] for key in keys} == {None}
+    assert client.pipeline(transaction=True).append("k0", "!").execute() == [len(b"of another client!")]
+
+
+class Begun:
+    """A client that is in a transaction: it watches a key, or has had a write of it queued."""
+
+    def __init__(self, site: Site, key: str, watching: bool) -> None:
+        self.key = key
+        self.client = site.stack.enter_context(redis.Redis(port=site.port, single_connection_client=True))
+        self.watching = watching
+        self.client.execute_command(*(("WATCH", key) if watching else ("MULTI",)))
+        if not watching:
+            self._write()
+
+    def _write(self) -> None:
+        assert self.client.execute_command("APPEND", self.key, "of the transaction") == b"QUEUED"
+
+    def end(self) -> None:
+        """What is left of it."""
+        if self.watching:
+            self.client.execute_command("MULTI")
+            self._write()
+        self.client.execute_command("EXEC")
