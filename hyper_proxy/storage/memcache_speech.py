@@ -46,6 +46,15 @@ class MemcacheSpeech(Speech):
     def remove(self, key: bytes) -> bytes:
         return b"delete %b\r\n" % key
 
+    def removal(self, request: bytes) -> bytes | None:
+        name, *words = words_of(request)
+        if name == b"md":  # without the version: each server has its own
+            return b" ".join([name, *words[:1], *(word for word in words[1:] if word[:1] != b"C")]) + b"\r\n"
+        return request if name == b"delete" else None
+
+    def found_none(self, reply: bytes) -> bool:
+        return reply.startswith((b"NF", b"NOT_FOUND"))
+
     def keys_written(self, request: bytes) -> list[bytes] | None:
         name, *words = words_of(request)
         if name == b"flush_all":

@@ -23,6 +23,7 @@ DBS = re.compile(rb"^db(\d+):keys=", re.MULTILINE)
 SCANNED = 500
 """Keys that a server is asked for at once."""
 NIL = (b"$-1", b"_")
+REMOVING = frozenset((b"DEL", b"GETDEL", b"UNLINK"))
 
 
 class RedisSpeech(Speech):
@@ -52,6 +53,12 @@ class RedisSpeech(Speech):
 
     def remove(self, key: bytes) -> bytes:
         return encode("DEL", key)
+
+    def removal(self, request: bytes) -> bytes | None:
+        return request if next(iter(words_of(request))).upper() in REMOVING else None
+
+    def found_none(self, reply: bytes) -> bool:
+        return reply in NOTHING
 
     def keys_written(self, request: bytes) -> list[bytes] | None:
         return keys_written(list(words_of(request)))

@@ -18,3 +18,10 @@ def test_no_other_separator_than_the_space_is_known_to_memcached() -> None:
     speech = MemcacheSpeech()
     assert speech.keys_written(b"set a\tb 0 0 1\r\nx\r\n") == [b"a\tb"]
     assert speech.keys_missed(b"get a\tb c\x0bd e\r\n", b"VALUE a\tb 0 1\r\nx\r\nEND\r\n") == [b"c\x0bd", b"e"]
+
+
+def test_a_removal_takes_no_version_to_another_server() -> None:
+    speech = MemcacheSpeech()
+    assert speech.removal(b"md a2V5 b C12 O3 k\r\n") == b"md a2V5 b O3 k\r\n"
+    assert speech.removal(b"delete key\r\n") == b"delete key\r\n"
+    assert speech.removal(b"ms key 1 C12\r\nx\r\n") is None

@@ -37,6 +37,14 @@ class Speech(ABC):
         """The request that removes a key."""
 
     @abstractmethod
+    def removal(self, request: bytes) -> bytes | None:
+        """For a request that removes keys: the one that does the same at another server; else None."""
+
+    @abstractmethod
+    def found_none(self, reply: bytes) -> bool:
+        """Does the reply to a removal say that there was nothing?"""
+
+    @abstractmethod
     def keys_written(self, request: bytes) -> list[bytes] | None:
         """The keys that a write may change; None where that can't be told. [EVERYTHING]: all that the server has."""
 

@@ -9,3 +9,8 @@ cdef class WarmUpLane(RouteLane):
 
 cdef class WarmUpLeg(Leg):
     cdef readonly WarmUpLane route
+
+
+cdef class RemovalLeg(Leg):
+    cdef readonly WarmUpLane route
+    cdef list replies

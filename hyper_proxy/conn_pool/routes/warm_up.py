@@ -1,25 +1,22 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """warm_up: a cold cache serves; what a read misses there is fetched from the warm one, added, and read once more.
 
-Writes go to the cold one only. What is added has the time of living that it had, and replaces nothing. A key that is
-deleted while it is fetched may come back once, as with any cache that is filled from another one.
+Writes go to the cold one only, but what removes keys goes to both, or they would come back. What is added has the time
+of living that it had, and replaces nothing. A key that is deleted while it is fetched may come back, as with any cache
+that is filled from another one.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import cython
 
+from hyper_proxy.common.errors import BackendError
 from hyper_proxy.stats.classes import IDEMPOTENT, READ
 
 if not cython.compiled:
     from hyper_proxy.common.gather import Gather
     from hyper_proxy.conn_pool.lane import Lane
     from hyper_proxy.conn_pool.routes.route import Leg, RouteLane
-
-if TYPE_CHECKING:
-    from hyper_proxy.common.errors import BackendError
 
 COLD = 0
 WARM = 1
@@ -42,8 +39,18 @@ class WarmUpLane(RouteLane):
         lane: Lane = self.lanes[COLD]
         if klass == READ:
             lane.submit(raw, klass, WarmUpLeg(raw, klass, gather, position, self), 0)
-        else:
+            return
+        removal: bytes | None = self.setting.speech.removal(bytes(raw))
+        if removal is None:
             lane.submit(raw, klass, gather, position)
+            return
+        leg: RemovalLeg = RemovalLeg(raw, klass, gather, position, self)
+        warm: Lane = self.lanes[WARM]
+        if warm.is_full(klass):
+            leg.fail(WARM, warm.node.busy())
+        else:
+            warm.submit(removal, klass, leg, WARM)
+        lane.submit(raw, klass, leg, COLD)
 
 
 @cython.cclass
@@ -68,6 +75,37 @@ class WarmUpLeg(Leg):
     @cython.ccall
     def fail(self, position: cython.Py_ssize_t, error: BackendError) -> None:
         self.give_up(error)
+
+
+@cython.cclass
+class RemovalLeg(Leg):
+    """A removal at both. The answer is that of the cold one when both have answered, or that of the warm one where only
+    that had something; one that fails has nothing that anybody would hear of."""
+
+    def __init__(
+        self, raw: bytes | bytearray, klass: int, gather: Gather | None, position: int, route: WarmUpLane
+    ) -> None:
+        super().__init__(raw, klass, gather, position)
+        self.route = route
+        self.replies: list = [None, None]
+
+    @cython.ccall
+    def deliver(self, position: cython.Py_ssize_t, reply: bytes | BackendError) -> None:
+        self.replies[position] = reply
+        cold, warm = self.replies
+        if cold is None or warm is None:
+            return
+        speech = self.route.setting.speech
+        if isinstance(cold, BackendError):
+            self.give_up(cold)
+        elif isinstance(warm, BackendError) or speech.is_error(warm) or not speech.found_none(cold):
+            self.answer(cold)
+        else:
+            self.answer(warm)
+
+    @cython.ccall
+    def fail(self, position: cython.Py_ssize_t, error: BackendError) -> None:
+        self.deliver(position, error)
 
 
 class Fetch(Gather):

@@ -59,6 +59,27 @@ def test_writes_go_to_the_cold_one_and_are_not_replaced(routed: Callable[..., Ro
     assert proxy.kept("warm", "key") == b"value of key"
 
 
+def test_what_is_deleted_does_not_come_back(routed: Callable[..., Routed], kind: str) -> None:
+    proxy = routed({"main": 2, "warm": 1}, ROUTE)
+    client = proxy.client()
+    keys = [f"key{number}" for number in range(6)]
+    _spread(proxy, keys)
+    fetched, unknown = keys[:3], keys[3:]
+    assert [client.get(key) for key in fetched] == [f"value of {key}".encode() for key in fetched]
+    if kind == "redis":
+        assert (client.delete(*fetched), client.unlink(unknown[0]), client.delete(unknown[1])) == (3, 1, 1)
+        assert client.getdel(unknown[2]) == b"value of key5"
+    else:
+        assert [client.delete(key) for key in keys] == [True] * len(keys)
+    for other in (proxy.client() for _ in range(6)):  # of both workers
+        assert [other.get(key) for key in keys] == [None] * len(keys)
+    assert not client.delete(keys[0])
+    proxy.pools["warm"][0].kill()
+    client.set("key", "value")
+    assert client.delete("key")
+    assert client.get("key") is None
+
+
 def test_other_types_of_redis_come_whole(routed: Callable[..., Routed], kind: str) -> None:
     if kind == "memcache":
         return  # has one type
