@@ -60,4 +60,4 @@ class Nodes:
         heirs = {node.label: node for node in kept}
         for node in self.by_identity.values():
             if node not in kept:
-                node.close(heirs[node.label].out if node.label in heirs else "")
+                node.close(heirs.get(node.label))

@@ -51,7 +51,7 @@ class SqlNodes:
         heirs = {node.label: node for node in successor} if successor else {}
         for key, node in self.by_identity.items():
             if key not in kept:
-                node.close(heirs[node.label].out if node.label in heirs else "")
+                node.close(heirs.get(node.label))
 
 
 def _identity(level: Level, server: Server) -> Hashable:

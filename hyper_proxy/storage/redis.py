@@ -84,6 +84,10 @@ def _expect(prefix: bytes, what: str, answer: bytes) -> None:
         raise ReplyError(f"{what} was answered {answer[:80].decode(errors='replace').strip()!r}")
 
 
+def _inner(lane: Lane) -> Lane:
+    return lane.inner if isinstance(lane, OwnMoveLane) else lane
+
+
 def check_own(level: Level) -> None:
     """Raises ClientError where a client can have no connection of its own."""
     if level.is_mirrored:
@@ -179,10 +183,13 @@ class RedisStorage:
         lane.be_patient(patient)
         return lane
 
+    def is_lost(self, lane: Lane) -> bool:
+        """Is a borrowed lane one to a server that others do not write to any more?"""
+        return _inner(lane).node.gone
+
     def give_back(self, lane: Lane) -> None:
         """A borrowed lane that the server holds no more state for."""
-        if isinstance(lane, OwnMoveLane):
-            lane = lane.inner
+        lane = _inner(lane)
         idle = self._idle.setdefault((lane.node, lane.greeting), [])
         if lane.dead is None and not lane.leaving and len(idle) < MAX_IDLE and not self.released:
             idle.append(lane)

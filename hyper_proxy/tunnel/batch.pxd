@@ -24,5 +24,4 @@ cdef class Batch(Gather):
     cpdef bytes ask(self, Lane lane, object raw, Py_ssize_t klass)
     cpdef reduce_later(self, Reducer reducer)
     cpdef bytes collect(self, object session)
-    cpdef drop(self)
     cdef bytes _reduce(self, object session)

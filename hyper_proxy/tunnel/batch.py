@@ -155,13 +155,6 @@ class Batch(Gather):
         self.reset()
         return out
 
-    @cython.ccall
-    def drop(self) -> None:
-        """Wait for the replies and forget them."""
-        self.wait()
-        self.reset()
-        self.plan = []
-
     @cython.cfunc
     def _reduce(self, session: Wording) -> bytes:
         slots: list = self.slots

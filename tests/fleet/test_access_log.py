@@ -76,6 +76,7 @@ CASES: dict[str, list[Case]] = {
         (b"mset  hset 1 get 22\r\n", b"+OK\r\n", ("mset", 1, 2, b"hset", "")),  # as words it has other places
         (b"mget aaahset b c d e f\r\n", b"*6\r\n" + MISS * 6, ("mget", 1, 6, b"aaahset", "")),
         (b"del hset get\r\n", b":2\r\n", ("del", 1, 2, b"hset", "")),
+        (resp(b"QUIT"), b"+OK\r\n", ("quit", 1, 0, None, "")),
     ],
     "memcache": [
         (b"set k 0 0 3\r\nabc\r\n", b"STORED\r\n", ("set", 1, 1, b"k", "")),

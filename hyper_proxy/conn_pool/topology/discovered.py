@@ -159,7 +159,7 @@ class Discovered(Pools):
         for address, member in self.members.items():
             heir = kept.get(address)
             if heir is not member:
-                member.close(heir.out if heir else "")
+                member.close(heir)
 
     # ---- looking
 

@@ -160,7 +160,7 @@ def discard(session: RedisSession, argv: list[bytes]) -> bytes:
     """DISCARD."""
     if session.transaction is None or not session.transaction.begun:
         raise wording.ErrorReply(wording.DISCARD_WITHOUT_MULTI)
-    session.transaction.abandon()
+    session.transaction.undo()
     return encode.OK
 
 
@@ -175,7 +175,7 @@ def watch(session: RedisSession, argv: list[bytes]) -> bytes:
 def unwatch(session: RedisSession, argv: list[bytes]) -> bytes:
     """UNWATCH."""
     if session.transaction is not None:
-        session.transaction.abandon()
+        session.transaction.undo()
     return encode.OK
 
 

@@ -17,7 +17,7 @@ from hyper_proxy.protocol.redis.command import Command
 from hyper_proxy.protocol.redis.framing import Framer, join_words
 from hyper_proxy.protocol.redis.local import LOCAL
 from hyper_proxy.protocol.redis.newcomer import Newcomer
-from hyper_proxy.protocol.redis.treat import with_server_db
+from hyper_proxy.protocol.redis.reach import with_server_db
 from hyper_proxy.stats.classes import CLASSES
 from hyper_proxy.storage.redis import check_own
 from hyper_proxy.storage.redis_speech import RedisSpeech

@@ -270,7 +270,7 @@ class Sum(Split):
             return failure
         for part, reply in zip(self.parts, replies, strict=True):
             count: bytes = reply[1 : len(reply) - 2]
-            if reply[0] != 58 or not count.isdigit():
+            if reply[0] != 58 or not count.isdigit() or len(count) > 18:  # a sum of such numbers is in the range
                 return session.misfit(part.shard)
             total += int(count)
         return b":%d\r\n" % total

@@ -174,6 +174,7 @@ class RedisSession(Session):
                         break
                     argv: list = split_line(buf[start : end - 1])
                     if argv and not self.handle(join_words(argv), argv):
+                        start = end if self.closing else start
                         break
                     start = end
                     continue
@@ -192,7 +193,10 @@ class RedisSession(Session):
                         self.split(command, buf, start, end)
                         start = end
                         continue
-                if self.batch.express or not self.handle(buf[start:end], words(buf, framer.args, end)):
+                if self.batch.express:
+                    break
+                if not self.handle(buf[start:end], words(buf, framer.args, end)):
+                    start = end if self.closing else start
                     break
                 framer = self.framer  # AUTH and HELLO change it
                 start = end

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from hyper_proxy.common.errors import BackendError, ClientError
 from hyper_proxy.protocol.redis import command, commands, encode, wording
 from hyper_proxy.protocol.redis.framing import join_words
+from hyper_proxy.protocol.redis.reach import check_named, in_server_db
 from hyper_proxy.stats.classes import ADMIN
 from hyper_proxy.tunnel.batch import Reducer
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 MULTI = join_words([b"MULTI"])
 EXEC = join_words([b"EXEC"])
+DISCARD = join_words([b"DISCARD"])
+UNWATCH = join_words([b"UNWATCH"])
+REMOVED = "its server was taken out of the configuration, or out of service: begin anew"
 ENDS = frozenset({b"auth", b"client|reply", b"discard", b"exec", b"hello", b"multi", b"quit", b"reset", b"watch"})
 # What the proxy answers itself, or asks of every node, has no place inside a transaction on one server.
 QUEUED = frozenset({command.SINGLE, command.SAME_SHARD, command.SPLIT, command.ANY, command.BLOCK})
@@ -108,7 +112,9 @@ class Transaction:
             raise wording.ErrorReply(wording.NOT_IN_MULTI)
         if self.lane is not None:
             self.altered = True
-            self.session.batch.ask(self.lane, request, ADMIN)
+            reply = self.session.batch.ask(self.lane, request, ADMIN)
+            if reply.startswith(b"-"):
+                raise wording.ErrorReply(reply[1:-2])
 
     def queue(self, row: Command, raw: bytes, argv: list[bytes]) -> bool:
         """One command between MULTI and EXEC."""
@@ -121,6 +127,8 @@ class Transaction:
             return False  # MULTI is asked first, alone
         session.tally(row.klass)
         shards = {self._locate(argv[position]) for position in commands.keys_of(row, argv)}
+        check_named(row, argv, self.placement.shards)
+        raw = in_server_db(session.instance, row, raw, argv)
         if not shards and self.lane is None:
             self.held_bytes += len(raw)
             if self.held_bytes > session.instance.limits.max_request_bytes:
@@ -168,6 +176,7 @@ class Transaction:
         try:
             if self.lane is None:
                 self._pin({0})
+            self._check_server()
             self._open()
             self._check_room()
             reply = session.batch.ask(self.lane, EXEC, ADMIN)
@@ -180,6 +189,22 @@ class Transaction:
             self.storage.give_back(self.lane)
             self._end()
         return reply
+
+    def undo(self) -> None:
+        """DISCARD or UNWATCH: its server forgets it, and others get the lane."""
+        lane = self.lane
+        if lane is None or self.altered:
+            self.abandon()
+            return
+        try:
+            reply = self.session.batch.ask(lane, DISCARD if self.opened else UNWATCH, ADMIN)
+        except BackendError:  # with its connection it is forgotten as well
+            reply = b""
+        if reply == encode.OK:
+            self.storage.give_back(lane)
+            self._end()
+        else:
+            self.abandon()
 
     def abandon(self) -> None:
         """Without EXEC: the lane is closed, and the server forgets what was queued and watched on it."""
@@ -202,6 +227,12 @@ class Transaction:
             session = self.session
             (self.shard,) = shards
             self.lane = self.storage.borrow(self.shard, session.db, session.resp)
+        self._check_server()
+
+    def _check_server(self) -> None:
+        """Raises BackendError when others do not write there any more: what they have written since, it would miss."""
+        if self.lane is not None and self.storage.is_lost(self.lane):
+            raise self.lane.node.error("closed", REMOVED)
 
     def _check_room(self) -> None:
         """Raises BackendError when its peer in another room serves by now; the lane itself is closed somewhat later."""

@@ -27,6 +27,7 @@ from hyper_proxy.protocol.redis import (
 from hyper_proxy.protocol.redis.framing import join_words
 from hyper_proxy.protocol.redis.local import LOCAL
 from hyper_proxy.protocol.redis.partly import elements
+from hyper_proxy.protocol.redis.reach import check_named, in_server_db
 from hyper_proxy.protocol.redis.subscriber import Subscriber
 from hyper_proxy.storage.keyvalue import Partial
 from hyper_proxy.storage.redis_reply import BadReply
@@ -34,9 +35,9 @@ from hyper_proxy.tenant import policy
 from hyper_proxy.tunnel.batch import Reducer
 
 if TYPE_CHECKING:
-    from hyper_proxy.config.model import Instance
     from hyper_proxy.protocol.redis.command import Command
     from hyper_proxy.protocol.redis.session import RedisSession
+    from hyper_proxy.protocol.redis.transaction import Transaction
 
 Treatment = Callable[["RedisSession", "Command", bytes, list[bytes]], bool]
 
@@ -64,6 +65,9 @@ def _treat(session: RedisSession, raw: bytes, argv: list[bytes]) -> bool:
         klass = row.klass
         taken = _serve(session, row, raw, argv)
     except wording.ErrorReply as fault:
+        transaction = session.transaction
+        if transaction is not None and transaction.begun and argv[0].lower() == b"exec":
+            return _end(session, transaction, fault)
         taken = _say(session, fault.kind, fault.reply, not isinstance(fault, wording.Misplaced))
     except (ClientError, PolicyDenied) as fault:
         taken = _say(session, fault.kind, encode.error(f"ERR {fault}"))
@@ -91,6 +95,15 @@ def _serve(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -
     return TREATMENTS[row.treatment](session, row, raw, argv)
 
 
+def _end(session: RedisSession, transaction: Transaction, fault: wording.ErrorReply) -> bool:
+    """An EXEC that is wrong itself ends its transaction all the same, as in redis."""
+    if session.batch.slots:
+        return False
+    transaction.abandon()
+    session.tally(command.ADMIN)
+    return _say(session, fault.kind, encode.error(wording.ABORTED + fault.reply[:-2].partition(b" ")[2]))
+
+
 def _say(session: RedisSession, kind: str, reply: bytes, spoils: bool = True) -> bool:
     """An error that the proxy found itself; inside a transaction it spoils the transaction, as in redis."""
     session.front.stats.error(kind)
@@ -107,7 +120,8 @@ def _unheard(session: RedisSession, raw: bytes, argv: list[bytes]) -> bool:
     if conversation.is_client_reply(argv):
         return _treat(session, raw, argv)
     _treat(session, raw, argv)
-    session.batch.drop()
+    session.batch.wait()
+    session.batch.collect(session)
     if session.replies == conversation.SKIP:
         session.replies = conversation.ON
         session.refresh()
@@ -120,30 +134,8 @@ def same_shard(session: RedisSession, row: Command, raw: bytes, argv: list[bytes
         return translated(session, row, raw, argv)
     session.tally(row.klass)
     shard = shard_of(session, row, argv)
-    if row.name in DB_WORD:
-        raw = join_words(with_server_db(session.instance, row.name, argv))
-    session.batch.send(session.lanes[shard], raw, row.klass)
+    session.batch.send(session.lanes[shard], in_server_db(session.instance, row, raw, argv), row.klass)
     return True
-
-
-def _copy_db(argv: list[bytes]) -> int:
-    words = [word.lower() for word in argv]
-    return words.index(b"db", 3) + 1 if b"db" in words[3:-1] else 0
-
-
-# Where a request names a database besides the client's own: the index of that word, 0 for none.
-DB_WORD: dict[bytes, Callable[[list[bytes]], int]] = {b"move": lambda argv: 2, b"copy": _copy_db}
-
-
-def with_server_db(instance: Instance, name: bytes, argv: list[bytes]) -> list[bytes]:
-    """The words with the database as the servers number it: the level's `db` is added. Raises ErrorReply."""
-    at = DB_WORD[name](argv) if name in DB_WORD else 0
-    db = wording.number(argv[at]) if at else None
-    if db is None:
-        return argv
-    if db >= instance.databases:
-        raise wording.ErrorReply(wording.DB_RANGE)
-    return [*argv[:at], b"%d" % (instance.levels[-1].db + db), *argv[at + 1 :]]
 
 
 def shard_of(session: RedisSession, row: Command, argv: list[bytes]) -> int:
@@ -151,8 +143,7 @@ def shard_of(session: RedisSession, row: Command, argv: list[bytes]) -> int:
     shards = {session.locate(argv[position]) for position in commands.keys_of(row, argv)}
     if len(shards) > 1:
         raise wording.ErrorReply(wording.CROSS_SHARD)
-    if row.outside is not None and session.placement.shards > 1 and row.outside(argv):
-        raise wording.ErrorReply(wording.OUTSIDE_KEYS)
+    check_named(row, argv, session.placement.shards)
     return shards.pop() if shards else 0
 
 

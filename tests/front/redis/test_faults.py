@@ -400,3 +400,16 @@ def test_a_stopped_worker_does_not_blame_the_nodes(
         wait_for(lambda: monotonic() > until, "longer than the read deadline")  # noqa: B023
         worker.resume()
         assert connection._resp().startswith(b"*30\r\n$4\r\nkey0\r\n")
+
+
+def test_a_count_that_no_client_could_read_is_not_passed_on(sick: Sick, monkeypatch: pytest.MonkeyPatch) -> None:
+    def counting(talk: Any, reply: bytes) -> None:
+        talk.send(b":9223372036854775807\r\n" if reply.startswith(b":") else reply)
+
+    monkeypatch.setitem(BEHAVIOURS, "counting", counting)
+    connection = sick.proxy.raw()
+    wait_for(lambda: sick.answers(connection), "node b is back")
+    sick.fake.behave("counting")
+    error = sick.prefix.format("user").encode() + b"its answer does not fit the request"
+    assert connection.redis(b"DEL", sick.good[0].encode(), *(key.encode() for key in sick.bad[:2])).startswith(error)
+    assert connection.redis(b"PING") == b"+PONG\r\n"

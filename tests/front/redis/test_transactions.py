@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import redis
 
@@ -122,6 +124,8 @@ TALKS = {
     "a conflict in another database": ["WATCH {t}a", "SELECT 1", "SET {t}a 1", "MULTI", "GET {t}a", "EXEC"],
     "twice": ["MULTI", "SET {t}a 1", "EXEC", "MULTI", "INCR {t}a", "EXEC", "INCR {t}a"],
     "script inside": ["MULTI", "EVAL return{KEYS[1],ARGV[1]} 1 {t}a x", "EXEC"],
+    "an EXEC that is wrong": ["MULTI", "SET {t}a 1", "EXEC x", "GET {t}a", "EXEC"],
+    "a DISCARD that is wrong": ["MULTI", "SET {t}a 1", "DISCARD x", "GET {t}a", "EXEC", "GET {t}a"],
     "reset": ["MULTI", "SET {t}a 1", "RESET", "GET {t}a", "EXEC"],
     "quit": ["MULTI", "SET {t}a 1"],
 }
@@ -134,6 +138,77 @@ def test_conversations_are_those_of_one_server(proxy: Proxy, oracle: Running, na
         data += encode("DISCARD")
     assert converse(proxy.port, data) == converse(oracle.port, data)
     assert converse(proxy.port, data, 1) == converse(oracle.port, data)  # one request at a time
+
+
+def test_what_is_undone_costs_the_server_no_connection(proxy: Proxy, redis_nodes: list[Running]) -> None:
+    (key,) = proxy.keys_on(0, 1)
+    server = redis.Redis(port=redis_nodes[0].port)
+    made = lambda: int(server.info("stats")["total_connections_received"])  # noqa: E731
+    connection = proxy.raw()
+    before = made()
+    for _ in range(20):
+        assert connection.redis(b"WATCH", key.encode()) == b"+OK\r\n"
+        assert connection.redis(b"UNWATCH") == b"+OK\r\n"
+        assert connection.redis(b"MULTI") == b"+OK\r\n"
+        assert connection.redis(b"SET", key.encode(), b"1") == b"+QUEUED\r\n"
+        assert connection.redis(b"DISCARD") == b"+OK\r\n"
+    assert made() < before + 10
+    assert proxy.client().get(key) is None
+
+
+def test_a_transaction_keeps_to_what_its_client_may_reach(
+    start_proxy: Callable[..., Proxy], redis_nodes: list[Running]
+) -> None:
+    level = "db = 4\n  timeout = { read_ms = 5000 }"
+    proxy = start_proxy([node.address for node in redis_nodes], {"user": "dbs = 2"}, level)
+    (key,) = proxy.keys_on(0, 1)
+    client = proxy.client()
+    client.set(key, "v")
+    pipe = client.pipeline(transaction=True)
+    pipe.execute_command("COPY", key, key, "DB", 1)
+    pipe.execute_command("COPY", key, key, "DB", 1, "REPLACE")
+    pipe.execute_command("DEL", key)
+    assert pipe.execute() == [1, 1, 1]
+    server = redis.Redis(port=redis_nodes[0].port, db=5)
+    assert server.get(key) == b"v"
+    connection = proxy.raw()
+    for words in ((b"MOVE", key.encode(), b"2"), (b"SORT", key.encode(), b"BY", b"w*")):
+        told = connection.redis(*words)
+        assert connection.redis(b"MULTI") == b"+OK\r\n"
+        assert connection.redis(*words) == told
+        assert told.startswith((b"-ERR", b"-CROSSSLOT"))
+        assert connection.redis(b"EXEC").startswith(b"-EXECABORT")
+
+
+def test_a_server_that_was_replaced_executes_no_transaction(
+    start_proxy: Callable[..., Proxy], redis_nodes: list[Running]
+) -> None:
+    """Others have gone on at another server: a conflict with them it could not notice."""
+    first, second, new = (node.address for node in redis_nodes)
+    proxy = start_proxy([first, second])
+    (key,), (other,) = proxy.keys_on(0, 1), proxy.keys_on(1, 1)
+    watching, queueing, empty, elsewhere = (proxy.raw() for _ in range(4))
+    assert watching.redis(b"WATCH", key.encode()) == b"+OK\r\n"
+    for connection in (queueing, empty, elsewhere):
+        assert connection.redis(b"MULTI") == b"+OK\r\n"
+    assert elsewhere.redis(b"SET", other.encode(), b"1") == b"+QUEUED\r\n"
+    assert queueing.redis(b"SET", key.encode(), b"mine") == b"+QUEUED\r\n"
+    proxy.fleet.write(proxy.config.replace(first, new).replace("hash_tag", "timeout = { read_ms = 900 }\n  hash_tag"))
+    assert proxy.fleet.reload().accepted
+    proxy.client().set(key, "new")
+    assert queueing.redis(b"EXEC").endswith(b"out of service: begin anew\r\n")
+    assert watching.redis(b"MULTI") == b"+OK\r\n"
+    assert watching.redis(b"SET", key.encode(), b"mine").endswith(b"out of service: begin anew\r\n")
+    assert watching.redis(b"EXEC").startswith(b"-EXECABORT")
+    assert empty.redis(b"SET", key.encode(), b"late").endswith(b"out of service: begin anew\r\n")
+    assert empty.redis(b"EXEC").startswith(b"-EXECABORT")
+    assert redis.Redis(port=redis_nodes[0].port).get(key) is None
+    assert elsewhere.redis(b"EXEC") == b"*1\r\n+OK\r\n"
+    with proxy.client().pipeline() as pipe:
+        pipe.watch(key)
+        pipe.multi()
+        pipe.append(key, "er")
+        assert pipe.execute() == [5]
 
 
 def test_another_version_after_watch_holds_inside_the_transaction(proxy: Proxy) -> None:

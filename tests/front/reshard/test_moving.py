@@ -151,6 +151,11 @@ def test_a_transaction_of_which_a_part_could_not_be_sent_is_not_executed(moving:
     assert "was not sent" in str(say(connection, "INCR", f"{tag}count"))
     assert say(connection, "RPUSH", f"{tag}list", "x") == b"QUEUED"
     assert isinstance(say(connection, "EXEC"), redis.exceptions.ExecAbortError)
+    assert say(connection, "MULTI") == b"OK"
+    for words in (("CLIENT", "REPLY", "OFF"), ("INCR", f"{tag}count"), ("RPUSH", f"{tag}list", "x")):
+        connection.send_command(*words)  # nothing is answered
+    assert say(connection, "CLIENT", "REPLY", "ON") == b"OK"
+    assert isinstance(say(connection, "EXEC"), redis.exceptions.ExecAbortError)
     assert client.exists(f"{tag}list") == 0
 
 
