@@ -25,9 +25,9 @@ def check_class(owner: Owner, what: str, made: object, base: type, asked: Sequen
         own = getattr(made, name, None)
         if own is None or own is getattr(base, name, None):
             continue
-        # Bound to an object it has no `self`; of a class that is not made yet, this is what tells them apart.
-        is_plain = inspect.isfunction(inspect.getattr_static(made, name))
-        wanted = list(inspect.signature(getattr(base, name)).parameters)[not is_plain :]
+        kept = inspect.getattr_static(made, name)
+        gets_self = hasattr(type(kept), "__get__") and not isinstance(kept, staticmethod | classmethod)
+        wanted = list(inspect.signature(getattr(base, name)).parameters)[not gets_self :]
         check_function(owner, f"{what}: {name}", own, wanted)
 
 

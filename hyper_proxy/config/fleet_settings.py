@@ -44,7 +44,8 @@ FLEET: tuple[Setting, ...] = (
     Setting("admin", "token", SECRET, "",
             "what every POST must give as Authorization: Bearer TOKEN; empty: POST is accepted from this machine only"),
     Setting("admin", "show_keys", Switch(), False,
-            "slow log, hot and large keys: show the keys themselves; else their digest, which explain tells of a key"),
+            "slow log, hot and large keys, faults of plug-ins: show the keys themselves; else their digest, which "
+            "explain tells of a key"),
 
     Setting("log", "file", FilePath(), "",
             'the log file; "" is standard error, which suits the journal of systemd and containers'),

@@ -136,6 +136,52 @@ def test_paths_of_a_storage_of_addresses_are_told_how_they_would_be_right(tmp_pa
     assert line.endswith('; for paths its plug-in writes @plugin.storage("whole", files=True)')
 
 
+def test_functions_may_be_of_any_form_that_can_be_called_so(tmp_path: Path) -> None:
+    forms = """
+import functools
+
+
+def traced(function):
+    @functools.wraps(function)
+    def call(*args):
+        return function(*args)
+    return call
+
+
+class Counts:
+    def __call__(self):
+        return 0
+
+
+@plugin.storage("forms", files=True)
+class Forms(Whole):
+    __init__ = functools.partialmethod(Whole.__init__)
+    count = Counts()
+
+    @staticmethod
+    def scan(cursor, limit, more=7):
+        return 0, []
+
+    @classmethod
+    def clear(cls):
+        pass
+
+    @traced
+    def get_many(self, keys):
+        return []
+
+    def put_many(self, *entries, **more):
+        pass
+
+
+plugin.hash_function("length")(len)
+plugin.hash_function("odd")(functools.partial(lambda more, key: more, 7))
+"""
+    (tmp_path / "forms.py").write_text(WHOLE + forms)
+    status, lines = check(tmp_path, config(["forms.py"], instance("redis", 6380, "forms", ["one"])))
+    assert (status, lines[-1]) == (0, "DIR/hp.toml: ok, 1 instance(s)"), lines
+
+
 def test_what_plug_ins_print_is_no_part_of_an_answer_for_programs(tmp_path: Path) -> None:
     encode = "def encode(self, words):\n        print('encoding')\n        return b' '.join(words) + b'\\n'\n\n    "
     prints = 'import os\nprint("by Python")\nos.system("echo by a program")\n'
