@@ -98,7 +98,7 @@ class Node:
         self.relays: set[socket.socket] = set()  # connections that clients listen on
         self.told_down: str = before.told_down if before else ""  # the address that the log calls down
         self.closed = False  # is there a successor?
-        self.gone = False  # has the successor another server, or does it serve nobody, or is there none?
+        self.gone = False  # has the successor another server, or is there none?
         self.out = server.out  # why it serves nobody: a state of OUT_OF_SERVICE, or ""
         self.retired: Retired = before.retired if before else Retired()
         self.counts: NodeStats = before.counts if before else NodeStats()
@@ -273,7 +273,7 @@ class Node:
         """Close every lane once it is idle; heir: the node that has its place from now on."""
         self.out = out = heir.out if heir else ""
         self.closed = True
-        self.gone = not heir or bool(out) or (heir.where, heir.greeting) != (self.where, self.greeting)
+        self.gone = not heir or (heir.where, heir.greeting) != (self.where, self.greeting)
         for lane in list(self.lanes):
             if out == "maintenance":
                 lane.cut()

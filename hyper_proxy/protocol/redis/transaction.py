@@ -24,7 +24,7 @@ MULTI = join_words([b"MULTI"])
 EXEC = join_words([b"EXEC"])
 DISCARD = join_words([b"DISCARD"])
 UNWATCH = join_words([b"UNWATCH"])
-REMOVED = "its server was taken out of the configuration, or out of service: begin anew"
+REMOVED = "a reload has taken its server away: begin anew"
 ENDS = frozenset({b"auth", b"client|reply", b"discard", b"exec", b"hello", b"multi", b"quit", b"reset", b"watch"})
 # What the proxy answers itself, or asks of every node, has no place inside a transaction on one server.
 QUEUED = frozenset({command.SINGLE, command.SAME_SHARD, command.SPLIT, command.ANY, command.BLOCK})

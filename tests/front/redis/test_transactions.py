@@ -196,11 +196,11 @@ def test_a_server_that_was_replaced_executes_no_transaction(
     proxy.fleet.write(proxy.config.replace(first, new).replace("hash_tag", "timeout = { read_ms = 900 }\n  hash_tag"))
     assert proxy.fleet.reload().accepted
     proxy.client().set(key, "new")
-    assert queueing.redis(b"EXEC").endswith(b"out of service: begin anew\r\n")
+    assert queueing.redis(b"EXEC").endswith(b"has taken its server away: begin anew\r\n")
     assert watching.redis(b"MULTI") == b"+OK\r\n"
-    assert watching.redis(b"SET", key.encode(), b"mine").endswith(b"out of service: begin anew\r\n")
+    assert watching.redis(b"SET", key.encode(), b"mine").endswith(b"has taken its server away: begin anew\r\n")
     assert watching.redis(b"EXEC").startswith(b"-EXECABORT")
-    assert empty.redis(b"SET", key.encode(), b"late").endswith(b"out of service: begin anew\r\n")
+    assert empty.redis(b"SET", key.encode(), b"late").endswith(b"has taken its server away: begin anew\r\n")
     assert empty.redis(b"EXEC").startswith(b"-EXECABORT")
     assert redis.Redis(port=redis_nodes[0].port).get(key) is None
     assert elsewhere.redis(b"EXEC") == b"*1\r\n+OK\r\n"
