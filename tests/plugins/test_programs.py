@@ -1,4 +1,4 @@
-"""A storage that runs programs: in its threads, where gevent alone could not wait for them."""
+"""Storages that wait in their threads: for programs, for which gevent alone could not wait there, and for sockets."""
 
 from __future__ import annotations
 
@@ -69,4 +69,45 @@ def test_a_storage_may_run_programs(start: Start, folder: Path) -> None:
         assert psutil.Process(pid).num_fds() <= used
     assert [child.name() for child in psutil.Process(pid).children()] == [], "none is left behind"
     assert fleet.worker_pids() == [pid]
+    assert "plugin.failed" not in fleet.read_log()
+
+
+ECHOING = """
+import socket
+import threading
+from hyper_proxy import plugin
+
+
+@plugin.storage("echoing", files=True)
+class Echoing(plugin.ReadOnly):
+    def __init__(self, server, level):
+        self.own = threading.local()
+        self.lock = threading.Lock()
+        self.asked = 0
+
+    def get_many(self, keys):
+        if not hasattr(self.own, "ends"):
+            self.own.ends = socket.socketpair()
+        with self.lock:
+            self.asked += 1
+        near, far = self.own.ends
+        near.sendall(keys[0])
+        return [plugin.Item(far.recv(100), 0, None, 0)] + [None for key in keys[1:]]
+
+    def count(self):
+        return self.asked
+
+    def scan(self, cursor, limit):
+        return 0, []
+"""
+
+
+def test_each_thread_of_a_storage_may_keep_a_connection_of_its_own(start: Start, folder: Path) -> None:
+    (folder / "echoing.py").write_text(ECHOING)
+    port = free_port()
+    fleet = start(config(["echoing.py"], instance("redis", port, "echoing", ["x"], "timeout = { read_ms = 9000 }")))
+    keys = [f"key {number}" for number in range(400)]
+    with redis.Redis(port=port) as client, ThreadPoolExecutor(16) as many:
+        assert list(many.map(client.get, keys)) == [key.encode() for key in keys]
+        assert client.dbsize() == len(keys)
     assert "plugin.failed" not in fleet.read_log()
