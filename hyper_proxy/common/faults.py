@@ -7,7 +7,7 @@ import sys
 from types import TracebackType
 from typing import Any
 
-from gevent import get_hub
+from gevent import GreenletExit, get_hub
 
 from hyper_proxy.common import log
 
@@ -19,8 +19,11 @@ class Faults:
         self.count = 0
 
     def watch(self) -> None:
-        """Notice those of this thread's event loop; gevent alone would print them, where no operator may look."""
+        """Notice those of this thread's event loop; gevent alone would print them, where no operator may look, and
+        end the process where one is SystemExit, KeyboardInterrupt or SystemError."""
         hub: Any = get_hub()
+        hub.SYSTEM_ERROR = ()
+        hub.NOT_ERROR = (GreenletExit,)
         handle = hub.handle_error
 
         def note(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,6 +34,7 @@ def test_faults_are_counted_logged_and_shown(written: Path, capfd: pytest.Captur
         faults.watch()
         gevent.spawn(fail).join()
         gevent.get_hub().loop.run_callback(fail)
+        gevent.spawn(sys.exit, 3).join()
         gevent.spawn(gevent.get_hub().switch).kill()  # is no fault
         gevent.spawn(int).join()
         return faults.count
@@ -43,8 +45,9 @@ def test_faults_are_counted_logged_and_shown(written: Path, capfd: pytest.Captur
         finally:
             gevent.get_hub().destroy(destroy_loop=True)
 
-    assert gevent.get_hub().threadpool.apply(in_a_hub_of_its_own) == 2
-    first, second = written.read_text().splitlines()
+    assert gevent.get_hub().threadpool.apply(in_a_hub_of_its_own) == 3
+    first, second, third = written.read_text().splitlines()
     assert ' error worker.fault error="ValueError: not\\nforeseen" at=' in first
     assert "test_faults.py:" in first and "test_faults.py:" in second
-    assert capfd.readouterr().err.count("Traceback") == 2
+    assert ' error worker.fault error="SystemExit: 3" at=' in third
+    assert capfd.readouterr().err.count("Traceback") == 3
