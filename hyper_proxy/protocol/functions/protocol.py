@@ -13,16 +13,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from hyper_proxy.common.errors import HyperProxyError
+from hyper_proxy.common.plugin_error import shown
 from hyper_proxy.config.model import Instance
 from hyper_proxy.stats.classes import CLASSES, READ
 from hyper_proxy.storage.keyvalue import KeyValue
+
+LONGEST_COMMAND = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """One request as `unserialize` found it.
 
-    command  its name, for slow log and explain
+    command  its name, for slow log and explain: they show the first 64 characters
     keys     all of its keys: held against limits.max_key_bytes and max_arguments, counted as hot keys
     klass    READ, IDEMPOTENT, WRITE or ADMIN: how it is counted
     values   what it wants to store: held against limits.max_value_bytes
@@ -38,14 +41,19 @@ class Request:
     close: bool = False
 
     def __post_init__(self) -> None:
-        for one in self.keys:
-            if not isinstance(one, bytes):
-                raise TypeError("keys of a Request are bytes")
-        for one in self.values:
-            if not isinstance(one, bytes):
-                raise TypeError("values of a Request are bytes")
-        if self.klass not in _KLASSES:
-            raise TypeError(f"klass of a Request is READ, IDEMPOTENT, WRITE or ADMIN, not {self.klass!r}")
+        if not isinstance(self.command, str):
+            raise TypeError(f"command of a Request is text, not {shown(self.command)}")
+        if len(self.command) > LONGEST_COMMAND:
+            object.__setattr__(self, "command", self.command[:LONGEST_COMMAND])
+        for name in ("keys", "values"):
+            found = getattr(self, name)
+            if type(found) is not tuple:
+                object.__setattr__(self, name, found := tuple(found))
+            for one in found:
+                if not isinstance(one, bytes):
+                    raise TypeError(f"{name} of a Request are bytes")
+        if not isinstance(self.klass, int) or self.klass not in _KLASSES:
+            raise TypeError(f"klass of a Request is READ, IDEMPOTENT, WRITE or ADMIN, not {shown(self.klass)}")
 
 
 _KLASSES = range(len(CLASSES))

@@ -24,6 +24,8 @@ from hyper_proxy.stats.plugin_faults import report
 if not cython.compiled:
     from hyper_proxy.protocol.session import LARGE_BYTES, Session
 
+BEYOND = 1 << 48  # what is no number of bytes any more
+
 
 @cython.cclass
 class FunctionSession(Session):
@@ -161,10 +163,8 @@ class FunctionSession(Session):
             if _is_possible(found, start, len(buf)):
                 return found
             raise self.misuse("unserialize", fault_of(found, start, len(buf)))
-        try:
-            request, end = found
-        except (TypeError, ValueError):
-            request, end = None, None
+        pair = self.listed("unserialize", found) if isinstance(found, list | tuple) else ()
+        request, end = pair if len(pair) == 2 else (None, None)
         if not isinstance(request, Request) or not isinstance(end, int) or not start < end <= len(buf):
             raise self.misuse("unserialize", fault_of(found, start, len(buf)))
         return request, end
@@ -176,6 +176,7 @@ class FunctionSession(Session):
             parts = self.call("split", request)
             if not isinstance(parts, list | tuple):
                 raise self.misuse("split", f"a list is wanted, not {shown(parts)}")
+            parts = self.listed("split", parts)
             since = clock_now()
             witness.forget()
             try:
@@ -207,11 +208,19 @@ class FunctionSession(Session):
 
     def call(self, name: str, *args: Any) -> Any:
         """Call one of the protocol's functions. Raises PluginError for whatever else one of a plug-in raises."""
+        return self.run(name, getattr(self.protocol, name), *args)
+
+    def listed(self, name: str, found: list | tuple) -> list | tuple:
+        """What a function has returned, read once: of a class of the plug-in that is its code, too."""
+        return found if type(found) is list or type(found) is tuple else self.run(name, list, found)
+
+    def run(self, name: str, function: Any, *args: Any) -> Any:
+        """Run code of the protocol's, on behalf of one of its functions."""
         if self.owner is None:
-            return getattr(self.protocol, name)(*args)
+            return function(*args)
         STOPWATCH.begin(self.owner, name)
         try:
-            return guarded(self.owner, name, getattr(self.protocol, name), *args)
+            return guarded(self.owner, name, function, *args)
         finally:
             STOPWATCH.end()
 
@@ -256,10 +265,13 @@ class FunctionSession(Session):
 
     def sizes(self, asked: Asked, reply: bytes) -> list[int] | None:
         try:
-            sizes = self.call("sizes", self.described, reply)
-            if sizes is None or all(isinstance(size, int) and size >= 0 for size in sizes):
-                return None if sizes is None else list(sizes)
-            raise self.misuse("sizes", f"numbers are wanted, not {shown(sizes)}")
+            found = self.call("sizes", self.described, reply)
+            if found is None:
+                return None
+            sizes = self.listed("sizes", found) if isinstance(found, list | tuple) else (None,)
+            if not all(isinstance(size, int) and 0 <= size < BEYOND for size in sizes):
+                raise self.misuse("sizes", f"a list of numbers of bytes is wanted, not {shown(found)}")
+            return list(sizes)
         except HyperProxyError as fault:
             self.note_fault(fault)
             return None

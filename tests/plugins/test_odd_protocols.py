@@ -1,0 +1,138 @@
+"""Protocols of plug-ins whose requests, lists and errors are odd: it costs an answer, and is told as theirs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.kit.fleet import Fleet
+from tests.kit.ports import free_port
+from tests.plugins.conftest import Start
+from tests.plugins.lines import Lines
+from tests.plugins.test_faults import line_of
+from tests.plugins.texts import config, instance
+
+ODD = """
+import time
+import gevent
+from hyper_proxy import plugin
+
+
+class Wild(list):
+    def __iter__(self):
+        raise RuntimeError("no list at all")
+
+
+def fails():
+    yield 1
+    raise RuntimeError("no more sizes")
+
+
+def leaves():
+    raise SystemExit(3)  # leaves
+
+
+FIELDS = {
+    b"command bytes": {"command": b"get"},
+    b"command none": {"command": None},
+    b"command long": {"command": "x" * 2_000_000},
+    b"klass real": {"klass": 1.0},
+    b"keys number": {"keys": 5},
+    b"keys list": {"keys": [b"a", b"b"]},
+    b"keys generator": {"keys": (key for key in (b"a", b"b"))},
+    b"keys wild": {"keys": Wild([b"a"])},
+}
+SIZES = {b"number": 5, b"generator": fails(), b"text": "ab", b"huge": [10**30], b"wild": Wild([1]), b"real": [1.5]}
+
+
+@plugin.protocol("odd")
+class Odd(plugin.Protocol):
+    def unserialize(self, buffer, start):
+        end = buffer.find(b"\\n", start)
+        if end < 0:
+            return None
+        line = buffer[start:end]
+        if line == b"wild pair":
+            return Wild([plugin.Request("get"), end + 1])
+        fields = {"command": "get", "keys": (line,), "content": line, **FIELDS.get(line, {})}
+        return plugin.Request(**fields), end + 1
+
+    def split(self, request):
+        return Wild([1, 2]) if request.content == b"wild split" else [request.content]
+
+    def map(self, storage, part):
+        if part == b"spawn":
+            gevent.spawn(leaves).join()
+        return part
+
+    def reduce(self, request, results):
+        return results[0]
+
+    def serialize(self, reply):
+        return reply + b"\\n"
+
+    def sizes(self, request, reply):
+        return SIZES.get(request.content)
+
+    def refuse(self, error):
+        return f"! {error.kind}: {error}\\n".encode()
+"""
+
+
+def odd(start: Start, folder: Path, more: str = "") -> tuple[Fleet, int]:
+    (folder / "odd.py").write_text(ODD)
+    port = free_port()
+    return start(config(["odd.py"], instance("odd", port)) + more), port
+
+
+def test_a_request_that_is_none_is_a_fault_of_unserialize(start: Start, folder: Path) -> None:
+    fleet, port = odd(start, folder)
+    pids = fleet.worker_pids()
+    wrong = [b"command bytes", b"command none", b"klass real", b"keys number", b"keys wild", b"wild pair"]
+    for line in wrong:
+        with Lines(port) as client:
+            client.send(b"well\n" + line + b"\nnobody\n")
+            assert client.read_to_end() == b"well\n! plugin: plug-in 'odd.py' failed in unserialize\n", line
+    with Lines(port) as client:
+        assert client.ask(b"keys list\nkeys generator\n", lines=2) == [b"keys list", b"keys generator"]
+    assert fleet.worker_pids() == pids
+    fleet.wait_log("command of a Request is text, not b'get'")
+    assert "worker.fault" not in fleet.read_log()
+
+
+def test_the_name_of_a_request_is_cut_for_the_records(start: Start, folder: Path) -> None:
+    fleet, port = odd(start, folder, "\n[log]\naccess_sample = 1.0\n")
+    with Lines(port) as client:
+        assert client.ask(b"command long\n") == [b"command long"]
+    fleet.wait_log(f"command={'x' * 64} ")
+
+
+def test_a_list_that_cannot_be_read_is_a_fault_of_split(start: Start, folder: Path) -> None:
+    fleet, port = odd(start, folder)
+    with Lines(port) as client:
+        answers = client.ask(b"wild split\nwell\n", lines=2)
+        assert answers == [b"! plugin: plug-in 'odd.py' failed in split", b"well"]
+    fleet.wait_log(f'at={folder / "odd.py"}:{line_of(ODD, "no list at all")} error="RuntimeError: no list')
+
+
+@pytest.mark.parametrize("word", ["number", "generator", "text", "huge", "wild", "real"])
+def test_sizes_that_are_none_cost_no_client_anything(start: Start, folder: Path, word: str) -> None:
+    fleet, port = odd(start, folder)
+    with Lines(port) as client:
+        lines = 1000
+        assert client.ask(f"{word}\n".encode() * lines, lines) == [word.encode()] * lines
+        assert client.ask(b"well\n") == [b"well"]
+    fleet.wait_log("plugin.failed plugin=odd.py function=sizes")
+    assert "worker.fault" not in fleet.read_log()
+    assert json.loads(fleet.http("GET", "/hotkeys")[1])
+
+
+def test_a_greenlet_that_a_plugin_starts_does_not_end_the_worker(start: Start, folder: Path) -> None:
+    fleet, port = odd(start, folder)
+    pids = fleet.worker_pids()
+    with Lines(port) as client:
+        assert client.ask(b"spawn\nwell\n", lines=2) == [b"spawn", b"well"]
+    fleet.wait_log(f'worker.fault error="SystemExit: 3" at={folder / "odd.py"}:{line_of(ODD, "# leaves")}')
+    assert fleet.worker_pids() == pids
