@@ -13,6 +13,8 @@ from hyper_proxy.storage.keyvalue import Item
 
 BEYOND = 1 << 48  # what is no number of keys, and no cursor, any more
 FLAGS = 1 << 32
+FAR = 1 << 53  # seconds: so many are a number of milliseconds of 64 bits, too, and exact as a float
+VERSIONS = 1 << 64
 
 
 def fault_of_items(items: Any, asked: int) -> str:
@@ -31,8 +33,8 @@ def fault_of_update(answer: Any, asked: int, results: Sequence[Any]) -> str:
     if not _is_pair(answer) or answer[0] is not results[-1]:
         return f"{shown(answer)} is not the result of change and the versions"
     versions = answer[1]
-    if not isinstance(versions, tuple | list) or len(versions) != asked or not all(map(_is_count, versions)):
-        return f"{shown(versions)} are not as many versions as keys"
+    if not isinstance(versions, tuple | list) or len(versions) != asked or not all(map(_is_version, versions)):
+        return f"{shown(versions)} are not as many versions, numbers of 64 bits, as keys"
     return ""
 
 
@@ -43,9 +45,9 @@ def _of_item(item: Any) -> str:
         return "has a value that is no bytes"
     if not _is_count(item.flags) or item.flags >= FLAGS:
         return "has flags that are no number of 32 bits"
-    if item.expires_at is not None and not isinstance(item.expires_at, int | float):
+    if item.expires_at is not None and not _is_time(item.expires_at):
         return "has an expires_at that is neither a time nor None"
-    return "" if _is_count(item.version) else "has a version that is no number"
+    return "" if _is_version(item.version) else "has a version that is no number of 64 bits"
 
 
 def _of_count(answer: Any) -> str:
@@ -75,6 +77,14 @@ def _is_pair(answer: Any) -> bool:
 
 def _is_count(number: Any) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and number >= 0
+
+
+def _is_version(number: Any) -> bool:
+    return _is_count(number) and number < VERSIONS
+
+
+def _is_time(number: Any) -> bool:
+    return isinstance(number, int | float) and -FAR < number < FAR
 
 
 CHECKS: dict[str, Callable[..., str]] = {

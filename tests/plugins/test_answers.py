@@ -15,7 +15,11 @@ ODD = """
 from hyper_proxy import plugin
 
 ITEMS = {b"text": plugin.Item("text", 0, None, 0), b"flags": plugin.Item(b"x", "1", None, 0),
-         b"time": plugin.Item(b"x", 0, "soon", 0), b"version": plugin.Item(b"x", 0, None, "1"), b"bytes": b"x"}
+         b"time": plugin.Item(b"x", 0, "soon", 0), b"version": plugin.Item(b"x", 0, None, "1"), b"bytes": b"x",
+         b"inf": plugin.Item(b"x", 0, float("inf"), 0), b"-inf": plugin.Item(b"x", 0, float("-inf"), 0),
+         b"nan": plugin.Item(b"x", 0, float("nan"), 0), b"far": plugin.Item(b"x", 0, 1e300, 0),
+         b"farther": plugin.Item(b"x", 0, 10**400, 0), b"large version": plugin.Item(b"x", 0, None, 1 << 64),
+         b"endless version": plugin.Item(b"x", 0, None, 10**5000)}
 COUNTS = {"a": "many", "b": None, "c": -1, "d": True, "e": 1 << 60}
 SCANS = {"a": (1 << 48, [b"k"]), "b": ("0", [b"k"]), "c": (0, ["k"]), "d": (7, [b"k"]), "e": None}
 
@@ -34,7 +38,8 @@ class Odd(plugin.KeyValue):
         if keys[0] == b"unasked":
             return 1, (0,)
         edits, result = change(self.get_many(keys))
-        return {b"other": (5, (0,)), b"versions": (result, None)}.get(keys[0], (result, (0,)))
+        return {b"other": (5, (0,)), b"versions": (result, None),
+                b"number": (result, (1 << 64,))}.get(keys[0], (result, (0,)))
 
     def put_many(self, entries):
         return "nonsense"
@@ -49,6 +54,11 @@ class Odd(plugin.KeyValue):
         return 5
 """
 
+ODD_ITEMS = [
+    "text", "flags", "time", "version", "bytes", "inf", "-inf", "nan", "far", "farther", "large version",
+    "endless version",
+]  # fmt: skip
+
 
 def test_what_is_no_answer_is_a_fault_of_the_plugin(start: Start, folder: Path) -> None:
     (folder / "odd.py").write_text(ODD)
@@ -60,11 +70,11 @@ def test_what_is_no_answer_is_a_fault_of_the_plugin(start: Start, folder: Path) 
     read = r"plug-in 'odd.py' failed in (get_many|update|expire_many)"
     with redis.Redis(port=ports["a"], single_connection_client=True) as client:
         number = client.client_id()
-        for key in ("text", "flags", "time", "version", "bytes"):
+        for key in ODD_ITEMS:
             for ask in (client.get, client.ttl, client.incr):
                 with pytest.raises(redis.ResponseError, match=read):
                     ask(key)
-        for key in ("nothing", "unasked", "other", "versions"):
+        for key in ("nothing", "unasked", "other", "versions", "number"):
             with pytest.raises(redis.ResponseError, match=r"plug-in 'odd.py' failed in update"):
                 client.incr(key)
         assert client.incr("well") == 1
