@@ -45,10 +45,11 @@ def test_an_installed_package_is_a_plug_in_whose_new_files_a_reload_sees(site: P
     with Fleet(text, tmp_path, env={"PYTHONPATH": f"{site}{os.pathsep}{Path(__file__).parents[2]}"}) as fleet:
         with Lines(port) as client:
             assert client.ask(b"hello\n") == [b"hello!"]
-        # Longer: Python's cache of compiled files goes by size and second.
-        (site / "acme" / "words.py").write_text('END = b" indeed?\\n"\n')
-        verdict = fleet.reload()
-        assert verdict.accepted, verdict.body
+            # Longer: Python's cache of compiled files goes by size and second.
+            (site / "acme" / "words.py").write_text('END = b" indeed?\\n"\n')
+            verdict = fleet.reload()
+            assert verdict.accepted, verdict.body
+            assert client.read_to_end() == b"", "its worker, which still took clients, has ended"
         with Lines(port) as client:
             assert client.ask(b"hello\n") == [b"hello indeed?"]
 
