@@ -93,12 +93,27 @@ def guarded(owner: Owner, function: str, call: Callable[P, R], *args: P.args, **
     """What `call` of a plug-in returns. Its errors of the project's tree pass, all others become PluginError."""
     try:
         return call(*args, **named)
-    except HyperProxyError:
-        raise
-    except BaseException as error:  # noqa: BLE001  raised again as a fault of the plug-in: SystemExit and GreenletExit, too
-        fault = PluginError(owner, function, describe(error), place_of(error, owner) or place_of_function(call, owner))
+    except BaseException as error:  # raised again, as a fault of the plug-in: SystemExit and GreenletExit, too
+        reason = fault_in(error)
+        if not reason:
+            raise
+        fault = PluginError(owner, function, reason, place_of(error, owner) or place_of_function(call, owner))
         fault.__cause__ = error
     raise fault
+
+
+def fault_in(error: BaseException) -> str:
+    """Why it is a fault of the plug-in that has raised it; "" of an error of the project's tree, which a client can be
+    told: a plug-in may have made its class."""
+    if not isinstance(error, HyperProxyError):
+        return describe(error)
+    names = ("kind", "word", "node") if isinstance(error, BackendError) else ("kind", "word")
+    try:
+        str(error)
+        wrong = next((name for name in names if not isinstance(getattr(error, name), str)), "")
+    except Exception as unsaid:  # noqa: BLE001  code of the plug-in, too
+        return f"{type(error).__name__} can't be told: {describe(unsaid)}"
+    return f"{wrong} of {type(error).__name__} is text, not {shown(getattr(error, wrong))}" if wrong else ""
 
 
 def describe(error: BaseException) -> str:

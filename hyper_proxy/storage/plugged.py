@@ -29,6 +29,7 @@ from hyper_proxy.common.plugin_error import (
     PluginError,
     Question,
     describe,
+    fault_in,
     guarded,
     place_in,
     place_of,
@@ -179,9 +180,10 @@ class Apart(KeyValue):
             return Fault(error)
 
     def _typed(self, verb: str, error: BaseException, args: Sequence[Any]) -> HyperProxyError:
-        if isinstance(error, HyperProxyError):
+        reason = fault_in(error)
+        if not reason and isinstance(error, HyperProxyError):
             return error
-        fault = self._report(verb, describe(error), place_of(error, self.owner), args, error)
+        fault = self._report(verb, reason, place_of(error, self.owner), args, error)
         if isinstance(error, OSError):
             return self._error("io", f"{verb}: {error}")
         return self._error("plugin", str(fault))

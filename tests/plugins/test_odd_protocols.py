@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import redis
 
 from tests.kit.fleet import Fleet
 from tests.kit.ports import free_port
@@ -80,6 +81,83 @@ class Odd(plugin.Protocol):
         return f"! {error.kind}: {error}\\n".encode()
 """
 
+WORDS = """
+from hyper_proxy import plugin
+
+
+class Word(plugin.ClientError):
+    word = b"no_such_key"
+
+
+class Kind(plugin.ClientError):
+    kind = b"mine"
+
+
+class Tuple(plugin.ClientError):
+    kind = ("a",)
+
+
+class Property(plugin.ClientError):
+    @property
+    def kind(self):
+        raise ValueError("no kind")
+
+
+class Dumb(plugin.ClientError):
+    def __str__(self):
+        raise ValueError("no words")
+
+
+class Bare(plugin.BackendError):
+    def __init__(self):
+        pass
+
+
+ERRORS = {b"word": Word("x"), b"kind": Kind("x"), b"tuple": Tuple("x"), b"property": Property("x"),
+          b"dumb": Dumb("x"), b"no node": Bare(), b"node": plugin.BackendError("one", None, "io", "x")}
+
+
+def complain(key, other):
+    raise ERRORS.get(key, other)  # raised
+
+
+@plugin.protocol("words")
+class Words(plugin.Protocol):
+    def unserialize(self, buffer, start):
+        end = buffer.find(b"\\n", start)
+        return None if end < 0 else (plugin.Request("get", content=buffer[start:end]), end + 1)
+
+    def split(self, request):
+        return [request.content]
+
+    def map(self, storage, part):
+        return part if part == b"well" else complain(part, None)
+
+    def reduce(self, request, results):
+        return results[0]
+
+    def serialize(self, reply):
+        return reply + b"\\n"
+
+    def refuse(self, error):
+        return f"! {error.kind}: {error}\\n".encode()
+
+
+@plugin.storage("wordless", files=True)
+class Wordless(plugin.ReadOnly):
+    def __init__(self, server, level):
+        pass
+
+    def get_many(self, keys):
+        complain(keys[0], plugin.ClientError("be polite"))
+
+    def count(self):
+        return 0
+
+    def scan(self, cursor, limit):
+        return 0, []
+"""
+
 
 def odd(start: Start, folder: Path, more: str = "") -> tuple[Fleet, int]:
     (folder / "odd.py").write_text(ODD)
@@ -136,3 +214,24 @@ def test_a_greenlet_that_a_plugin_starts_does_not_end_the_worker(start: Start, f
         assert client.ask(b"spawn\nwell\n", lines=2) == [b"spawn", b"well"]
     fleet.wait_log(f'worker.fault error="SystemExit: 3" at={folder / "odd.py"}:{line_of(ODD, "# leaves")}')
     assert fleet.worker_pids() == pids
+
+
+@pytest.mark.parametrize("word", ["word", "kind", "tuple", "property", "node", "no node"])
+def test_an_error_without_words_is_a_fault_of_who_raises_it(start: Start, folder: Path, word: str) -> None:
+    (folder / "words.py").write_text(WORDS)
+    port, redis_port = free_port(), free_port()
+    more = "\n[log]\naccess_sample = 1.0\n"
+    instances = instance("words", port), instance("redis", redis_port, "wordless", ["x"])
+    fleet = start(config(["words.py"], *instances) + more)
+    with Lines(port) as client:
+        answers = client.ask(f"{word}\nwell\n".encode(), lines=2)
+        assert answers == [b"! plugin: plug-in 'words.py' failed in map", b"well"]
+    with redis.Redis(port=redis_port) as reader:
+        for name in (word, "dumb"):
+            with pytest.raises(redis.ResponseError, match=r"plug-in 'words.py' failed in get_many"):
+                reader.get(name)
+        with pytest.raises(redis.ResponseError, match="be polite"):
+            reader.get("well")
+    at = f"{folder / 'words.py'}:{line_of(WORDS, '# raised')}"
+    fleet.wait_log(f"function=get_many instance=redis{redis_port} at={at}")
+    assert "worker.fault" not in fleet.read_log()
