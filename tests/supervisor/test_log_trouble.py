@@ -149,4 +149,5 @@ def test_what_a_worker_cannot_keep_is_counted_and_told(
         rows.extend(read_all(reader).split(b"\n"))
         return sum(json.loads(row)["lines"] for row in rows if b'"event": "log.lost"' in row and b'"slot": 0' in row)
 
-    assert wait_for(told, "the worker tells what it has lost") == lost
+    # 32 MB come through a pipe of 64 KB, one pipe at each look.
+    assert wait_for(told, "the worker tells what it has lost", 40) == lost
