@@ -21,6 +21,10 @@ import gevent
 from hyper_proxy import plugin
 
 
+class Data(bytes):
+    pass
+
+
 class Wild(list):
     def __iter__(self):
         raise RuntimeError("no list at all")
@@ -41,7 +45,9 @@ FIELDS = {
     b"command long": {"command": "x" * 2_000_000},
     b"klass real": {"klass": 1.0},
     b"keys number": {"keys": 5},
+    b"keys text": {"keys": "a"},
     b"keys list": {"keys": [b"a", b"b"]},
+    b"data": {"keys": [Data(b"a")], "values": (Data(b"b"),)},
     b"keys generator": {"keys": (key for key in (b"a", b"b"))},
     b"keys wild": {"keys": Wild([b"a"])},
 }
@@ -55,6 +61,8 @@ class Odd(plugin.Protocol):
         if end < 0:
             return None
         line = buffer[start:end]
+        if line == b"begins" and start == 0:
+            return plugin.Partly(len(line), Data(b"go on\\n"))
         if line == b"wild pair":
             return Wild([plugin.Request("get"), end + 1])
         fields = {"command": "get", "keys": (line,), "content": line, **FIELDS.get(line, {})}
@@ -72,7 +80,7 @@ class Odd(plugin.Protocol):
         return results[0]
 
     def serialize(self, reply):
-        return reply + b"\\n"
+        return Data(reply + b"\\n")
 
     def sizes(self, request, reply):
         return SIZES.get(request.content)
@@ -168,16 +176,25 @@ def odd(start: Start, folder: Path, more: str = "") -> tuple[Fleet, int]:
 def test_a_request_that_is_none_is_a_fault_of_unserialize(start: Start, folder: Path) -> None:
     fleet, port = odd(start, folder)
     pids = fleet.worker_pids()
-    wrong = [b"command bytes", b"command none", b"klass real", b"keys number", b"keys wild", b"wild pair"]
+    wrong = [b"command bytes", b"command none", b"klass real", b"keys number", b"keys text", b"keys wild", b"wild pair"]
     for line in wrong:
         with Lines(port) as client:
             client.send(b"well\n" + line + b"\nnobody\n")
             assert client.read_to_end() == b"well\n! plugin: plug-in 'odd.py' failed in unserialize\n", line
     with Lines(port) as client:
-        assert client.ask(b"keys list\nkeys generator\n", lines=2) == [b"keys list", b"keys generator"]
+        lines = [b"keys list", b"keys generator", b"data"]
+        assert client.ask(b"\n".join([*lines, b""]), len(lines)) == lines
     assert fleet.worker_pids() == pids
     fleet.wait_log("command of a Request is text, not b'get'")
     assert "worker.fault" not in fleet.read_log()
+
+
+def test_answers_may_be_of_a_class_made_of_bytes(start: Start, folder: Path) -> None:
+    _, port = odd(start, folder)
+    with Lines(port) as client:
+        answers = client.ask(b"begins\nwell\nwild split\n" + b"data\n" * 1000, lines=1004)
+        assert answers[:4] == [b"go on", b"", b"well", b"! plugin: plug-in 'odd.py' failed in split"]
+        assert answers[4:] == [b"data"] * 1000
 
 
 def test_the_name_of_a_request_is_cut_for_the_records(start: Start, folder: Path) -> None:

@@ -8,7 +8,7 @@ drain) is the session's (session.py).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,11 @@ from hyper_proxy.stats.classes import CLASSES, READ
 from hyper_proxy.storage.keyvalue import KeyValue
 
 LONGEST_COMMAND = 64
+
+
+def plain(data: bytes) -> bytes:
+    """Of the class itself, which compiled code wants, and without a call of the other one's code."""
+    return data if type(data) is bytes else memoryview(data).tobytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +52,20 @@ class Request:
             object.__setattr__(self, "command", self.command[:LONGEST_COMMAND])
         for name in ("keys", "values"):
             found = getattr(self, name)
-            if type(found) is not tuple:
-                object.__setattr__(self, name, found := tuple(found))
-            for one in found:
-                if not isinstance(one, bytes):
-                    raise TypeError(f"{name} of a Request are bytes")
+            if type(found) is not tuple or not _BYTES.issuperset(map(type, found)):
+                object.__setattr__(self, name, _all_plain(name, found))
         if not isinstance(self.klass, int) or self.klass not in _KLASSES:
             raise TypeError(f"klass of a Request is READ, IDEMPOTENT, WRITE or ADMIN, not {shown(self.klass)}")
 
 
+def _all_plain(name: str, found: Iterable[Any]) -> tuple[bytes, ...]:
+    kept = tuple(found)
+    if not all(isinstance(one, bytes) for one in kept):
+        raise TypeError(f"{name} of a Request are bytes")
+    return tuple(map(plain, kept))
+
+
+_BYTES = {bytes}
 _KLASSES = range(len(CLASSES))
 
 

@@ -15,7 +15,7 @@ from hyper_proxy.common.clock import now as clock_now
 from hyper_proxy.common.errors import BackendError, HyperProxyError
 from hyper_proxy.common.plugin_error import NOTHING, Owner, PluginError, Question, guarded, place_of_function, shown
 from hyper_proxy.protocol.functions.found import fault_of
-from hyper_proxy.protocol.functions.protocol import Client, Partly, Protocol, Request
+from hyper_proxy.protocol.functions.protocol import Client, Partly, Protocol, Request, plain
 from hyper_proxy.protocol.functions.stopwatch import STOPWATCH
 from hyper_proxy.protocol.look import Asked
 from hyper_proxy.stats.classes import ADMIN
@@ -103,7 +103,7 @@ class FunctionSession(Session):
     def keep(self, partly: Any, buf: bytes, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """A request that is not all there; the index behind what is taken of it."""
         end: cython.Py_ssize_t = partly.end
-        self.say(partly.reply)
+        self.say(plain(partly.reply))
         if end == start:
             self.need = len(buf) - start + 1
         self.taken += end - start
@@ -183,12 +183,9 @@ class FunctionSession(Session):
                 results = parallel.each(self.ask, parts)
             finally:
                 self.batch.note_wait(witness.told(), 0.0, 0.0, clock_now() - since)
-            reply = self.call("serialize", self.call("reduce", request, results))
-            if not isinstance(reply, bytes):
-                raise self.misuse("serialize", f"bytes is wanted, not {shown(reply)}")
+            return self.said("serialize", self.call("reduce", request, results))
         except HyperProxyError as fault:
             return self.error_reply(asked(fault, Question(request.command, request.keys)))
-        return reply
 
     def ask(self, part: Any) -> Any:
         """The result of one part."""
@@ -209,6 +206,13 @@ class FunctionSession(Session):
     def call(self, name: str, *args: Any) -> Any:
         """Call one of the protocol's functions. Raises PluginError for whatever else one of a plug-in raises."""
         return self.run(name, getattr(self.protocol, name), *args)
+
+    def said(self, name: str, subject: Any) -> bytes:
+        """What a function makes of it, for the client."""
+        reply = self.call(name, subject)
+        if not isinstance(reply, bytes):
+            raise self.misuse(name, f"bytes is wanted, not {shown(reply)}")
+        return plain(reply)
 
     def listed(self, name: str, found: list | tuple) -> list | tuple:
         """What a function has returned, read once: of a class of the plug-in that is its code, too."""
@@ -233,14 +237,11 @@ class FunctionSession(Session):
     def error_reply(self, error: HyperProxyError) -> bytes:
         self.note_fault(error)
         try:
-            reply = self.call("refuse", error)
-            if not isinstance(reply, bytes):
-                raise self.misuse("refuse", f"bytes is wanted, not {shown(reply)}")
+            return self.said("refuse", error)
         except HyperProxyError as fault:
             self.note_fault(asked(fault, Question(f"the error {error.kind}: {error}")))
             self.closing = True  # it can't even be told that it gets no answer
             return b""
-        return reply
 
     def note_fault(self, error: HyperProxyError) -> None:
         """Count it; log it, if it is a plug-in's."""
