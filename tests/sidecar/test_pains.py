@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from supervisor.sidecar.pains import BAD, GROWING, WARNING, pains
+from hyper_proxy.stats.state import BAD, WARNING
+from supervisor.sidecar.pains import GROWING, pains
 from supervisor.sidecar.samples import WORKER_COUNTERS
 
 
