@@ -40,9 +40,10 @@ class Lane(Traffic):
         self.patient = self.leaving = False
         self.dead: BackendError | None = None
 
-    def stand_for(self, node: Node) -> None:
-        """In the place of __init__, of a lane that has no connection and hands requests to those of others."""
-        self.node = node
+    def stand_for(self, lane: Lane) -> None:
+        """In the place of __init__, of a lane that has no connection and hands requests to others, above all to this."""
+        node = self.node = lane.node
+        self.greeting = lane.greeting
         self.private = self.patient = self.leaving = False
         self.dead = None
         self.state = CLOSED

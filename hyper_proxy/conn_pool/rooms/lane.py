@@ -32,7 +32,7 @@ class RoomLane(Lane):
         self.pair = pair
         self.is_error = is_error
         self.words = pair.words
-        self.stand_for(lanes[pair.active].node)
+        self.stand_for(lanes[pair.active])
 
     @cython.cfunc
     def aim(self) -> Lane:

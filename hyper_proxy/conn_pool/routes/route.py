@@ -46,7 +46,7 @@ class RouteLane(Lane):
     def __init__(self, lanes: Sequence[Lane], setting: Setting) -> None:  # not Lane's: there is nothing to connect
         self.lanes = list(lanes)
         self.setting = setting
-        self.stand_for(lanes[home_of(setting.route)].node)
+        self.stand_for(lanes[home_of(setting.route)])
 
     @cython.ccall
     def is_full(self, klass: cython.Py_ssize_t) -> cython.bint:

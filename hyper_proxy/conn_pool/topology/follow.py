@@ -27,9 +27,9 @@ class FollowLane(RouteLane):
 
     def __init__(self, group: Group, greeting: Greeting, index: int, lanes: Sequence[Lane]) -> None:
         self.group = group
-        self.greeting = greeting
         self.index = index
-        self.stand_for(lanes[0].node)
+        self.stand_for(lanes[0])
+        self.greeting = greeting
         self.strict = group.reads == "replica"
         self.turn = 0
         self.turn_to(lanes)
