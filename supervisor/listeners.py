@@ -27,12 +27,14 @@ ADMIN_LISTEN = "admin.listen"
 
 
 class ListenError(HyperProxyError):
-    """An address can't be listened on; the text names the address, the reason and the key to change."""
+    """An address can't be listened on; the text names the address, the reason and the key to change, `fact` is the same
+    without what to do."""
 
     kind = "listen"
 
     def __init__(self, address: str, key: str, reason: str) -> None:
-        super().__init__(f"cannot listen on {address}: {reason}; change {key}")
+        self.fact = f"cannot listen on {address}: {reason}"
+        super().__init__(f"{self.fact}; change {key}")
         self.address = address
         self.key = key
 

@@ -21,7 +21,7 @@ from supervisor.validate import lines_in
 EXIT_PERMISSION = 77  # sysexits.h: EX_NOPERM
 
 WhoAnswers = Callable[[Config], str]
-"""Says which fleet answers where the sidecar of this configuration would; "" when none does."""
+"""Says which fleet answers where the sidecar of this configuration would, and what to do; "" when none does."""
 
 
 def run(
@@ -57,6 +57,8 @@ def _in_words(error: HyperProxyError, config: Config, who_answers: WhoAnswers) -
     text = f"{error} in {config.path}" if config.path else f"{error} in a configuration of your own: -c FILE"
     if not isinstance(error, ListenError) or error.key != ADMIN_LISTEN:
         return text
+    said = who_answers(config)
+    parts = [error.fact if said else text]
     if config.path and error.key not in lines_in(config.path):
-        text += f". It is the default of [admin] listen, which {config.path} does not set"
-    return ". ".join(filter(None, (text, who_answers(config))))
+        parts.append(f"It is the default of [admin] listen, which {config.path} does not set")
+    return ". ".join([*parts, said] if said else parts)

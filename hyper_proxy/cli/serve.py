@@ -79,7 +79,7 @@ def default_data_folder() -> Path:
 
 
 def who_answers(config: Config) -> str:
-    """Which fleet answers where the sidecar of this configuration would, in words; "" when none does."""
+    """Which fleet answers where the sidecar of this configuration would, and what to do; "" when none does."""
     from hyper_proxy.cli.admin import Admin, Unreachable, fleet_name
 
     try:
@@ -92,7 +92,7 @@ def who_answers(config: Config) -> str:
     if config.path and os.path.realpath(fleet["file"]) == os.path.realpath(config.path):
         reload = f"`hyper-proxy ctl -c {config.path} reload`"
         return f"The fleet of this file runs already (master {fleet['master']}): {reload} has it read the file again"
-    return f"The fleet of {fleet_name(fleet)} answers there"
+    return f"The fleet of {fleet_name(fleet)} answers there: two fleets take two [admin] listen, each in its own file"
 
 
 def enter_worker(birth: Birth, config: Config) -> int:

@@ -92,7 +92,7 @@ def test_the_admin_port_in_use_ends_with_71(start_standin: StartStandIn, tmp_pat
     text = config_text(free_port()) + f'\n[admin]\nlisten = "127.0.0.1:{first.admin_port}"\n'
     second = StandInFleet(tmp_path, 0, text, ready=False)
     assert ended(second) == 71
-    assert "admin.listen" in second.read_log()
+    assert "two fleets take two [admin] listen" in second.read_log()
 
 
 def refused(file: Path) -> str:
@@ -108,6 +108,7 @@ def test_a_second_fleet_of_one_file_hears_of_the_first(start_standin: StartStand
     assert f"cannot listen on 127.0.0.1:{first.admin_port}: it is in use" in said
     assert f"The fleet of this file runs already (master {first.process.pid}): " in said
     assert f"`hyper-proxy ctl -c {first.file} reload`" in said
+    assert "change admin.listen" not in said, "that is not what is wrong"
     other = tmp_path / "other.toml"
     other.write_text(first.file.read_text())
     assert f"The fleet of {first.file} (master {first.process.pid}) answers there" in refused(other)
