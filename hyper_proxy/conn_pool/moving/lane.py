@@ -2,8 +2,9 @@
 
 The old home hands keys over in one step of its own (for redis: MIGRATE), and says when it has none. So nobody writes a
 key at its new home before that, and nobody at the old one after the moment in which the move began: a key is always
-whole, in one of the two places. One such question is under way per lane, for the keys of all requests that wait: a new
-home that does not answer then keeps the old one from its other work for one deadline, and not for one a request.
+whole, in one of the two places. One such question is under way per lane, for the keys of all requests that wait
+(asking.py): a new home that does not answer then keeps the old one from its other work for one deadline, and not for
+one a request.
 
 Clients submit; all else here runs in the hub, since it may wake other clients.
 """
@@ -17,15 +18,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from gevent import get_hub
 
 from hyper_proxy.common.errors import BackendError, ClientError
-from hyper_proxy.common.gather import Gather
 from hyper_proxy.conn_pool.lane import Lane
-from hyper_proxy.conn_pool.moving.mover import Outcome
+from hyper_proxy.conn_pool.moving.asking import Asking
 from hyper_proxy.conn_pool.moving.schedule import homes_at
 from hyper_proxy.conn_pool.room import Room
 from hyper_proxy.conn_pool.routes.route import RouteLane
-from hyper_proxy.stats.classes import WRITE
 
 if TYPE_CHECKING:
+    from hyper_proxy.common.gather import Gather
     from hyper_proxy.conn_pool.greeting import Greeting
     from hyper_proxy.conn_pool.moving.way import Way
 
@@ -106,26 +106,22 @@ class MoveLane(RouteLane):
         if stage == 0:
             self._hand_on([self._next()], 0)
             return
-        source, home = homes_at(stage)
-        group: list[Turn] = []
-        keys: dict[bytes, None] = {}
-        while self.turns and len(keys) < MOST_KEYS:
+        group: list[tuple[Turn, list[bytes]]] = []
+        count = 0
+        while self.turns and count < MOST_KEYS:
             turn = self._next()
             try:
-                keys.update(dict.fromkeys(self.way.mover.keys_of(bytes(turn.raw))))
+                keys = self.way.mover.keys_of(bytes(turn.raw))
             except ClientError as fault:
-                self._refuse([turn], self.node.error("moving", str(fault)))
+                self._refuse(turn, self.node.error("moving", str(fault)))
             else:
-                group.append(turn)
-        if not keys:
-            self._hand_on(group, home)
-            return
-        refusal = self.way.refusal()
-        if refusal is not None:
-            self._refuse(group, refusal)
-            return
-        self.asking = Asking(self, group, list(keys), source, home)
-        self.asking.ask()
+                group.append((turn, keys))
+                count += len(keys)
+        if count:
+            self.asking = Asking(self, group, stage)
+            self.asking.ask()
+        else:
+            self._hand_on([turn for turn, _ in group], homes_at(stage)[1])
 
     def _next(self) -> Turn:
         turn = self.turns.popleft()
@@ -139,67 +135,28 @@ class MoveLane(RouteLane):
         for turn in group:
             lane.submit(turn.raw, turn.klass, turn.gather, turn.position)
 
-    def _refuse(self, group: list[Turn], error: BackendError) -> None:
-        for turn in group:
-            if turn.gather is not None:
-                turn.gather.fail(turn.position, error)
+    def _refuse(self, turn: Turn, error: BackendError) -> None:
+        if turn.gather is not None:
+            turn.gather.fail(turn.position, error)
 
-    def moved(self, asking: Asking) -> None:
-        """The keys of a group are where they belong."""
+    def asked_all(self, asking: Asking) -> None:
+        """The keys of a group are where they belong, but for those that could not be handed over: requests for these
+        are not sent."""
         self.asking = None
-        self._hand_on(asking.group, asking.home)
+        for turn, keys in asking.group:
+            error = next((asking.errors[key] for key in keys if key in asking.errors), None)
+            if error is None:
+                self._hand_on([turn], asking.home)
+            else:
+                self._refuse(turn, error)
         self._soon()
 
-    def not_moved(self, asking: Asking, error: BackendError) -> None:
-        """They could not be handed over: the requests are not sent."""
+    def put_back(self, asking: Asking) -> None:
+        """A hold has begun before all was known: these requests are the first ones after it."""
         self.asking = None
-        self._refuse(asking.group, error)
+        self.turns.extendleft(turn for turn, _ in reversed(asking.group))
+        self.waiting_bytes += sum(len(turn.raw) for turn, _ in asking.group)
         self._soon()
-
-
-class Asking(Gather):
-    """A question for keys under way, in the place of whoever waits for the answer.
-
-    The first time nothing at the new home is replaced: should the question arrive twice, the second one late, it must
-    not put an old value in the place of a new one. Where there is something it is what the old home has handed over
-    before without hearing of it, or was left there by nobody knows whom; in both cases the old home is right.
-    """
-
-    def __init__(self, lane: MoveLane, group: list[Turn], keys: list[bytes], source: int, home: int) -> None:
-        # Not Gather's: no greenlet waits here.
-        self.lane = lane
-        self.group = group
-        self.keys = keys
-        self.source = source
-        self.home = home
-        self.replace = False
-
-    def ask(self) -> None:
-        """Send it."""
-        way = self.lane.way
-        raw = way.mover.hand_over(way.nodes[self.home].server, self.lane.hello, self.keys, self.replace)
-        way.nodes[self.source].counts.hand_overs += 1
-        self.lane.asked[self.source].submit(raw, WRITE, self, 0)
-
-    def deliver(self, position: int, reply: bytes | BackendError) -> None:
-        """What the old home has said."""
-        way = self.lane.way
-        assert isinstance(reply, bytes)
-        outcome = way.mover.outcome(reply)
-        if outcome in (Outcome.DONE, Outcome.NONE):
-            way.works()
-            way.nodes[self.source].counts.handed_over += outcome is Outcome.DONE
-            self.lane.moved(self)
-        elif outcome is Outcome.OCCUPIED and not self.replace:
-            self.replace = True
-            self.ask()
-        else:
-            self.lane.not_moved(self, way.fault(self.source, self.home, outcome, reply))
-
-    def fail(self, position: int, error: BackendError) -> None:
-        """It has said nothing."""
-        way = self.lane.way
-        self.lane.not_moved(self, way.silent(self.source, self.home, error))
 
 
 class NoLane(RouteLane):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from hyper_proxy.conn_pool.lane import Lane
 
 SHOWN_BYTES = 200  # of a server's refusal
+OWN_S = 2.0  # for the answer to a question of its own; no client's waits so long
+MOST_BROKEN = 3  # keys
+MOST_SUSPECTS = 1024  # which are remembered
 
 
 class Way:
@@ -34,6 +37,8 @@ class Way:
         self.schedule = schedule
         self.mover = mover
         self.pause = Pause(nodes[OLD].backoff)
+        self.suspects: dict[bytes, Pause] = {}  # keys that could not be handed over
+        self.broken = 0  # of them, since one was handed over, with which the talk broke off
         self.held: dict[Callable[[], None], None] = {}
         self.timer: Any = None
 
@@ -51,31 +56,81 @@ class Way:
         for call in held:
             call()
 
-    def refusal(self) -> BackendError | None:
-        """Why nothing is handed over just now."""
-        if self.pause.until <= monotonic():
-            return None
-        return self.nodes[OLD].error("backoff", f"{self.pause.reason}; not tried again yet")
+    def refusal(self, keys: Sequence[bytes], tried: bool) -> str:
+        """Why these are not handed over just now; "" where they are. tried: one that is suspected has been already."""
+        own = self._suspect_of(keys)
+        left = self.schedule.next_hold()
+        late = tried or (left is not None and left < OWN_S)
+        for pause in (self.pause, own):
+            if pause is not None and (pause.until > monotonic() or (pause is own and late)):
+                return f"{pause.reason}; not tried again yet"
+        return ""
 
-    def works(self) -> None:
-        """Keys were handed over, or there were none."""
-        if self.pause.failures:
-            self.pause = Pause(self.nodes[OLD].backoff)
+    def works(self, keys: Sequence[bytes], outcome: Outcome) -> None:
+        """Some of these keys were handed over, or there were none, which says nothing of the other home."""
+        if outcome is Outcome.DONE:
+            self.broken = 0
+            if self.pause.failures:
+                self.pause = Pause(self.nodes[OLD].backoff)
+        if self.suspects:
+            for key in keys:
+                self.suspects.pop(key, None)
 
-    def fault(self, source: int, home: int, outcome: Outcome, reply: bytes) -> BackendError:
-        """For requests whose keys the old home could not hand over."""
+    def detail(self, home: int, reply: bytes) -> str:
+        """Of the error for requests whose keys the old home could not hand over."""
         said = reply[1:SHOWN_BYTES].decode(errors="replace").strip()
-        detail = f"the request was not sent: its keys could not be moved from here to {self.nodes[home].where}: {said}"
-        if outcome is Outcome.UNREACHABLE:
-            self.pause.lengthen(detail)
-        return self.nodes[source].error("moving", detail)
+        return f"the request was not sent: its keys could not be moved from here to {self.nodes[home].where}: {said}"
 
-    def silent(self, source: int, home: int, error: BackendError) -> BackendError:
+    def blame(self, key: bytes, detail: str, broken: bool) -> None:
+        """This key alone could not be handed over; broken: for the talk broke off, though the other home is well.
+
+        Different keys, and none handed over between them: then it is for what lies between the homes.
+        """
+        if broken and key not in self.suspects:
+            self.broken += 1
+            if self.broken >= MOST_BROKEN:
+                self.pause.lengthen(detail)
+        self.suspect(key, detail)
+
+    def suspect(self, key: bytes, detail: str) -> None:
+        """Ask for it alone from now on, and not before a pause is over, which is longer each time."""
+        pause = self.suspects.pop(key, None) or Pause(self.nodes[OLD].backoff)
+        pause.lengthen(detail)
+        self.suspects[key] = pause
+        if len(self.suspects) > MOST_SUSPECTS:
+            del self.suspects[next(iter(self.suspects))]
+
+    def silence(self, home: int, error: BackendError) -> str:
         """For those whose keys could not be asked for. They were not sent, whatever became of the question."""
-        node = self.nodes[source]
-        why = str(error).partition("': ")[2].partition("': ")[2] or str(error)
-        detail = f"the request was not sent: its keys must first be moved from here to {self.nodes[home].where}: {why}"
-        return BackendError(node.instance, node.where, error.kind, detail)
+        why = str(error).partition("': ")[2]
+        return f"the request was not sent: its keys must first be moved from here to {self.nodes[home].where}: {why}"
+
+    def failures(self, keys: Sequence[bytes]) -> int:
+        """How often a key that is suspected was asked for in vain: it is given more time. 0 for others."""
+        own = self._suspect_of(keys)
+        return own.failures if own is not None else 0
+
+    def _suspect_of(self, keys: Sequence[bytes]) -> Pause | None:
+        return self.suspects.get(keys[0]) if len(keys) == 1 else None
+
+    def own_lane(self, source: int, greeting: Greeting) -> OwnLane:
+        """For a question that may take longer."""
+        return OwnLane(self.nodes[source], greeting)
+
+
+class OwnLane:
+    """A lane for one question to which the answer may come later than any client's."""
+
+    def __init__(self, node: Node, greeting: Greeting) -> None:
+        self.lane = node.private_lane(greeting)
+        self.lane.be_patient(True)
+        self.timer = get_hub().loop.timer(OWN_S)
+        self.timer.start(self.lane.abort, "timeout", f"no answer within {round(OWN_S * 1000)} ms")
+
+    def close(self) -> None:
+        """It is answered, or failed."""
+        self.timer.close()
+        self.lane.abandon()
 
 
 class MoveTarget(Junction[MoveLane]):

@@ -23,4 +23,6 @@ def request_keys(request: bytes) -> list[bytes]:
     if row.name in REFUSED or (row.name == b"copy" and b"db" in [word.lower() for word in argv[3:]]):
         name = row.name.decode().upper()
         raise ClientError(f"{name} with another database is not served while keys move from server to server")
+    if row.outside is not None and row.outside(argv):
+        raise ClientError("SORT with a * in BY or GET reads keys that it does not name: they may not have moved yet")
     return [argv[position] for position in commands.keys_of(row, argv)]

@@ -1,0 +1,98 @@
+"""What can't be served while keys move, alone: all else goes on."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import redis
+
+from tests.front.reshard.conftest import Moving
+from tests.front.reshard.test_moving import say
+from tests.kit.wait import wait_for
+
+BIG = 1_500_000
+HUGE = 60_000_000  # takes longer than a quarter of the read deadline
+SORT = ("SORT", "set", "BY", "weight*", "GET", "name*")
+
+
+class Exchange(Moving):
+    """Server a is replaced by c: all keys move."""
+
+    def listed(self, names: str) -> str:
+        return super().listed({"ab": "a", "abc": "c"}[names])
+
+    def kept_by_old(self) -> set[bytes]:
+        """Its keys."""
+        return set(self.to(self.servers[0]).keys())
+
+
+@pytest.fixture
+def exchange(tmp_path: Path) -> Iterator[Exchange]:
+    with ExitStack() as stack:
+        yield Exchange(stack, tmp_path, (), "")
+
+
+def test_what_cannot_be_moved_fails_alone(exchange: Exchange) -> None:
+    """A key too large for the new server, asked for without end; keys that a SORT does not name."""
+    client = exchange.client()
+    keys = [f"key{number}" for number in range(200)]
+    client.mset(dict.fromkeys(keys, "here"))
+    client.set("big", random.randbytes(BIG))  # not to be compressed
+    client.mset({"weight1": 2, "weight2": 1, "name1": "one", "name2": "two"})
+    client.sadd("set", 1, 2)
+    assert client.execute_command(*SORT) == [b"two", b"one"]
+    exchange.to(exchange.servers[0]).mset({"huge": random.randbytes(HUGE), "left": "here"})
+    new = exchange.to(exchange.new)
+    new.config_set("proto-max-bulk-len", 1 << 20)
+    exchange.begin()
+
+    connection = client.connection_pool.get_connection()
+    for words in (SORT, (*SORT, "STORE", "to")):
+        assert "does not name" in str(say(connection, *words))
+    assert say(connection, "SORT", "set", "DESC") == [b"2", b"1"]
+    assert say(connection, "MULTI") == b"OK"
+    assert "does not name" in str(say(connection, *SORT))
+    assert isinstance(say(connection, "EXEC"), redis.exceptions.ExecAbortError)
+
+    other = exchange.client().connection_pool.get_connection()
+    for first in range(0, 200, 4):
+        other.send_command("STRLEN", "big")
+        with client.pipeline(transaction=False) as pipeline:
+            pipeline.mget(keys[first : first + 2])
+            pipeline.strlen("big")
+            pipeline.get(keys[first + 2])
+            pipeline.mget(keys[first + 3], "big")
+            pipeline.mget(keys[: first + 2])
+            heard = pipeline.execute(raise_on_error=False)
+        assert [heard[0], heard[2], heard[4]] == [[b"here"] * 2, b"here", [b"here"] * (first + 2)], heard
+        for error in (heard[1], heard[3]):
+            assert isinstance(error, redis.ResponseError) and "was not sent" in str(error)
+        with pytest.raises(redis.ResponseError, match="was not sent"):
+            other.read_response()
+    assert b"big" in exchange.kept()[0] and b"key1" in exchange.kept()[2]
+
+    new.config_set("proto-max-bulk-len", 1 << 29)
+    wait_for(lambda: _length(client, "big") == BIG, "it is moved")
+    exchange.load(exchange.config(exchange.route()).replace("read_ms = 600", "read_ms = 200"))
+    wait_for(lambda: _length(client, "huge") == HUGE, "what takes long is moved", 30)
+
+    exchange.new.kill()
+    for _ in range(3):
+        with pytest.raises(redis.ResponseError, match=r"node 'a .*was not sent"):
+            client.get("left")
+        with pytest.raises(redis.ResponseError, match=r"node 'c .*no connection"):
+            client.get("key1")
+        with pytest.raises(redis.ResponseError, match=r"node 'c .*no connection"):
+            client.get("nowhere")
+    assert exchange.kept_by_old() == {b"left", b"name1", b"name2", b"weight1", b"weight2"}
+
+
+def _length(client: redis.Redis, key: str) -> int:
+    try:
+        return int(client.strlen(key))
+    except redis.ResponseError:
+        return 0
