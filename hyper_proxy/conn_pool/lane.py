@@ -41,7 +41,7 @@ class Lane(Traffic):
         self.dead: BackendError | None = None
 
     def stand_for(self, lane: Lane) -> None:
-        """In the place of __init__, of a lane that has no connection and hands requests to others, above all to this."""
+        """In the place of __init__, of a lane without a connection: it hands requests to others, above all to this."""
         node = self.node = lane.node
         self.greeting = lane.greeting
         self.private = self.patient = self.leaving = False
