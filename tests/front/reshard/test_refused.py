@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,30 @@ def test_what_cannot_be_moved_fails_alone(exchange: Exchange) -> None:
         with pytest.raises(redis.ResponseError, match=r"node 'c .*no connection"):
             client.get("nowhere")
     assert exchange.kept_by_old() == {b"left", b"name1", b"name2", b"weight1", b"weight2"}
+
+
+def test_what_cannot_be_moved_is_there_when_the_keys_are_back(exchange: Exchange) -> None:
+    """Counted all the time, beside a key that fails: each answer is true, in both directions, and nothing is lost."""
+    client = exchange.client()
+    keys = [f"key{number}" for number in range(100)]
+    client.set("big", random.randbytes(BIG))
+    exchange.to(exchange.new).config_set("proto-max-bulk-len", 1 << 20)
+    exchange.begin()
+    exchange.announce_back()
+    done, failures = 0, 0
+    while datetime.now(UTC) < exchange.back + timedelta(seconds=1):
+        with client.pipeline(transaction=False) as pipeline:
+            for key in keys[done % 10 :: 10]:
+                pipeline.incr(key)
+                pipeline.strlen("big")
+            heard = pipeline.execute(raise_on_error=False)
+        assert heard[::2] == [done // 10 + 1] * 10, heard[::2]
+        failures += sum(isinstance(reply, redis.ResponseError) for reply in heard[1::2])
+        done += 1
+    assert failures > 0
+    assert client.strlen("big") == BIG
+    assert client.mget(keys) == [b"%d" % ((done + 9 - number % 10) // 10) for number in range(100)]
+    assert exchange.kept_by_old() == {b"big", *(key.encode() for key in keys)}
 
 
 def _length(client: redis.Redis, key: str) -> int:
