@@ -41,13 +41,19 @@ def fault_of_update(answer: Any, asked: int, results: Sequence[Any]) -> str:
 def _of_item(item: Any) -> str:
     if not isinstance(item, Item):
         return "is no Item"
-    if not isinstance(item.value, bytes):
-        return "has a value that is no bytes"
-    if not _is_count(item.flags) or item.flags >= FLAGS:
+    wrong = fault_of_fields(item.value, item.flags, item.expires_at)
+    return wrong or ("" if _is_version(item.version) else "has a version that is no number of 64 bits")
+
+
+def fault_of_fields(value: Any, flags: Any, expires_at: Any) -> str:
+    """What an item, or a Put, may not have."""
+    if not isinstance(value, bytes):
+        return f"has a value that is no bytes, but of the class {type(value).__name__}"
+    if not _is_count(flags) or flags >= FLAGS:
         return "has flags that are no number of 32 bits"
-    if item.expires_at is not None and not _is_time(item.expires_at):
+    if expires_at is not None and not _is_time(expires_at):
         return "has an expires_at that is neither a time nor None"
-    return "" if _is_version(item.version) else "has a version that is no number of 64 bits"
+    return ""
 
 
 def _of_count(answer: Any) -> str:

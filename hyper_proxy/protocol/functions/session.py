@@ -15,6 +15,7 @@ from hyper_proxy.common.clock import now as clock_now
 from hyper_proxy.common.errors import BackendError, HyperProxyError
 from hyper_proxy.common.plugin_error import NOTHING, Owner, PluginError, Question, guarded, place_of_function, shown
 from hyper_proxy.protocol.functions.found import fault_of
+from hyper_proxy.protocol.functions.given import Given
 from hyper_proxy.protocol.functions.protocol import Client, Partly, Protocol, Request, plain
 from hyper_proxy.protocol.functions.stopwatch import STOPWATCH
 from hyper_proxy.protocol.look import Asked
@@ -60,7 +61,7 @@ class FunctionSession(Session):
             client.write(self.error_reply(fault))
 
     def adopt(self) -> None:
-        self.storage = self.snapshot.storage
+        self.storage = self.snapshot.storage if self.owner is None else Given(self.snapshot.storage)
         self.limits = self.snapshot.instance.limits
         self.caller.instance = self.snapshot.instance
 

@@ -1,0 +1,124 @@
+"""The key space as a plug-in's `map` has it: what it gives is looked at before anything is done with it.
+
+A storage takes what it gets for what it should be. A text in the place of bytes, or a time that is infinite, would be
+kept, and the fault be that of whoever reads it later, in another protocol; or what waits to be written below an upper
+level could never be written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Put, Remove
+from hyper_proxy.storage.plugged_answers import fault_of_fields
+
+
+class Given:
+    """`inner`, all of whose verbs it has. They raise TypeError for arguments that are none."""
+
+    def __init__(self, inner: KeyValue) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        verb = getattr(self._inner, name)
+        check = CHECKS.get(name)
+        return verb if check is None else partial(_checked, verb, check)
+
+    def update(self, keys: Sequence[bytes], change: Change[Any]) -> tuple[Any, tuple[int, ...]]:
+        """As that of a key space."""
+        _see_keys(keys)
+
+        def watched(items: list[Item | None]) -> tuple[Sequence[Edit], Any]:
+            edits, result = change(items)
+            _see_edits(edits, len(keys))
+            return edits, result
+
+        return self._inner.update(keys, watched)
+
+
+def _checked(verb: Callable[..., Any], check: Callable[..., None], *args: Any, **named: Any) -> Any:
+    check(*args, **named)
+    return verb(*args, **named)
+
+
+def _see_keys(keys: Collection[bytes], *rest: Any, **named: Any) -> None:
+    if not isinstance(keys, Collection):
+        raise TypeError(f"keys are a list, not of the class {type(keys).__name__}")
+    for key in keys:
+        _see_key(key)
+
+
+def _see_key(key: bytes, *rest: Any, **named: Any) -> None:
+    if not isinstance(key, bytes):
+        raise TypeError(f"a key is bytes, not of the class {type(key).__name__}")
+
+
+def _see_entries(entries: Collection[tuple[bytes, Put]]) -> None:
+    if not isinstance(entries, Collection):
+        raise TypeError(f"entries are a list, not of the class {type(entries).__name__}")
+    for entry in entries:
+        if not isinstance(entry, tuple) or len(entry) != 2 or not isinstance(entry[1], Put):
+            raise TypeError(f"an entry is (key, Put), not of the class {type(entry).__name__}")
+        _see_key(entry[0])
+    _see_edits([put for _, put in entries], len(entries))
+
+
+def _see_edits(edits: Iterable[Edit], count: int) -> None:
+    if not isinstance(edits, list | tuple) or len(edits) != count:
+        raise TypeError("change gives a list with an edit for each key, and a result")
+    for edit in edits:
+        if isinstance(edit, Put):
+            _see_fields(edit.value, edit.flags, edit.expires_at)
+        elif isinstance(edit, Expire):
+            _see_fields(b"", 0, edit.expires_at)
+        elif edit is not None and not isinstance(edit, Remove):
+            raise TypeError(f"an edit is Put, Expire, Remove or None, not of the class {type(edit).__name__}")
+
+
+def _see_fields(value: object, flags: object, expires_at: object) -> None:
+    wrong = fault_of_fields(value, flags, expires_at)
+    if wrong:
+        raise TypeError(f"what is to be stored {wrong}")
+
+
+def _see_store(
+    key: bytes, value: bytes, flags: int = 0, expires_at: float | None = None, *rest: Any, **named: Any
+) -> None:
+    _see_key(key)
+    _see_fields(value, flags, expires_at)
+
+
+def _see_times(keys: Collection[bytes], expires_at: float | None) -> None:
+    _see_keys(keys)
+    _see_fields(b"", 0, expires_at)
+
+
+def _see_data(key: bytes, data: bytes, **named: Any) -> None:
+    _see_key(key)
+    _see_fields(data, 0, None)
+
+
+def _see_delta(key: bytes, delta: int) -> None:
+    _see_key(key)
+    if not isinstance(delta, int):
+        raise TypeError(f"a delta is a whole number, not of the class {type(delta).__name__}")
+
+
+CHECKS: dict[str, Callable[..., None]] = {
+    "get_many": _see_keys,
+    "read_many": _see_keys,
+    "delete_many": _see_keys,
+    "put_many": _see_entries,
+    "put_many_if_absent": _see_entries,
+    "expire_many": _see_times,
+    "persist": _see_key,
+    "store": _see_store,
+    "append": _see_data,
+    "prepend": _see_data,
+    "incr_signed": _see_delta,
+    "incr_unsigned": _see_delta,
+}
+"""By verb, what looks at its arguments; the others take none that would be kept. Errors name classes: what a client has
+sent is nothing for the log."""
