@@ -38,7 +38,7 @@ from hyper_proxy.common.plugin_error import (
 from hyper_proxy.config.model import Level, Server
 from hyper_proxy.stats.plugin_faults import report
 from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Put, Remove
-from hyper_proxy.storage.plugged_answers import CHECKS, fault_of_items, fault_of_update
+from hyper_proxy.storage.plugged_answers import CHECKS, fault_of_items, fault_of_update, looked_at
 from hyper_proxy.storage.plugged_threads import use_loops
 from hyper_proxy.storage.sharded import Sharded
 
@@ -97,7 +97,7 @@ class Apart(KeyValue):
             return edits, result
 
         answer = self.run("update", keys, watched)
-        self._refuse("update", fault_of_update(answer, len(keys), results), (keys,))
+        self._refuse("update", looked_at(fault_of_update, answer, len(keys), results), (keys,))
         return answer[0], tuple(answer[1])
 
     get_many = _verb("get_many")
@@ -130,7 +130,7 @@ class Apart(KeyValue):
         if isinstance(result, Fault):
             raise self._typed(verb, result.error, args)
         if verb in CHECKS:
-            self._refuse(verb, CHECKS[verb](result, *args, **named), args)
+            self._refuse(verb, looked_at(CHECKS[verb], result, *args, **named), args)
         return result
 
     def _place_now(self, thread: Sequence[Any]) -> str:

@@ -8,13 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hyper_proxy.common.plugin_error import shown
+from hyper_proxy.common.plugin_error import describe, shown
 from hyper_proxy.storage.keyvalue import Item
 
 BEYOND = 1 << 48  # what is no number of keys, and no cursor, any more
 FLAGS = 1 << 32
 FAR = 1 << 53  # seconds: so many are a number of milliseconds of 64 bits, too, and exact as a float
 VERSIONS = 1 << 64
+
+
+def looked_at(check: Callable[..., str], *answer: Any, **named: Any) -> str:
+    """What the check says. Where a list is of a class of the plug-in, reading it is code of the plug-in, too."""
+    try:
+        return check(*answer, **named)
+    except Exception as error:  # noqa: BLE001  of that code
+        return f"it can't be read: {describe(error)}"
 
 
 def fault_of_items(items: Any, asked: int) -> str:
