@@ -40,6 +40,14 @@ class MemcacheSpeech(Speech):
         found = _keys_of(reply)
         return [key for key in words if key not in found]
 
+    def size(self, key: bytes) -> bytes:
+        return b"mg %b s\r\n" % key
+
+    def size_in(self, reply: bytes) -> int | None:
+        if reply.startswith(b"EN"):
+            return 0
+        return int(reply[4:]) if reply.startswith(b"HD s") else None
+
     def take_out(self, key: bytes) -> Sequence[bytes]:
         return (b"mg %b f t v\r\n" % key,)
 

@@ -27,7 +27,13 @@ REMOVING = frozenset((b"DEL", b"GETDEL", b"UNLINK"))
 
 
 class RedisSpeech(Speech):
-    """RESP2 and RESP3."""
+    """RESP2 and RESP3.
+
+    busy_s_per_byte: DUMP and RESTORE of hashes, sets and incompressible strings take most, with redis 7.0 on one busy
+    core 12 to 17 ns for each byte of MEMORY USAGE.
+    """
+
+    busy_s_per_byte = 15e-9
 
     def is_error(self, reply: bytes) -> bool:
         return reply.startswith((b"-", b"!"))
@@ -47,6 +53,14 @@ class RedisSpeech(Speech):
             return []
         lacks = reply in NOTHING or all(_are_nil(reply))
         return arguments[:1] if lacks else []
+
+    def size(self, key: bytes) -> bytes:
+        return encode("MEMORY", "USAGE", key)
+
+    def size_in(self, reply: bytes) -> int | None:
+        if reply.startswith(NIL):
+            return 0
+        return int(reply[1:]) if reply.startswith(b":") else None
 
     def take_out(self, key: bytes) -> Sequence[bytes]:
         return encode("DUMP", key), encode("PTTL", key)

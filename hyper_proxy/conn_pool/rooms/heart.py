@@ -37,6 +37,7 @@ class Heart:
         self.question = question
         self.mend = mend
         self.tidy: Callable[[], None] = _nothing  # is called at every beat
+        self.is_due: Callable[[int], bool] = _always  # may a side be mended now?
         self.signs = [Sign(pair, side, hear) for side in range(2)]
         self.due = Event()
         self.stopped = False
@@ -92,7 +93,7 @@ class Heart:
         state = self.pair.state(side)
         if state & DOWN and self.pair.has_held(side):
             self.pair.rise(side)
-        elif self._may_be_mended(side) and not self.mending and self.pair.place.hold():
+        elif not self.mending and self._may_be_mended(side) and self.is_due(side) and self.pair.place.hold():
             self.mending = True
             gevent.spawn(self._mend, side)
 
@@ -105,15 +106,13 @@ class Heart:
             self.mend(side)
             self.told[side] = ""
         except BackendError as error:
-            at_fault = side if error.node == self.pair.nodes[side].where else 1 - side  # what is copied is read there
-            self.pair.suspect(at_fault, error)
-            self._tell(side, str(error))
+            self._tell(side, str(error))  # that is no sign of life which is missing: these are asked for
         finally:
             self.mending = False
             self.pair.place.let_go()
 
     def _tell(self, side: int, why: str) -> None:
-        """It is tried again at the next beat: the same reason is told once."""
+        """It is tried again soon: the same reason is told once."""
         if why != self.told[side]:
             self.told[side] = why
             node, room = self.pair.nodes[side].label, self.pair.names[side]
@@ -122,6 +121,11 @@ class Heart:
 
 def _nothing() -> None:
     """There is nothing to be tidied up."""
+
+
+def _always(side: int) -> bool:
+    """Where nothing says that it is to wait."""
+    return True
 
 
 class Sign(Gather):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from hyper_proxy.common.board import BOARDS, Board
 from hyper_proxy.common.errors import HyperProxyError
+from hyper_proxy.conn_pool.rooms.carrying import Carrier
 from hyper_proxy.conn_pool.rooms.copying import Copying
 from hyper_proxy.conn_pool.rooms.empty import Emptying
 from hyper_proxy.conn_pool.rooms.heart import Heart
@@ -92,10 +93,12 @@ class Rooms:
     def _mirror(self, pair: Pair, board: Board, name: str) -> RoomTarget:
         place = board.place(f"{name} journal")
         file = f"{pair.instance}.{blake2b(name.encode(), digest_size=8).hexdigest()}"
-        copying = Copying(pair, self.greeting, self.speech, place, file, overlap())
+        carrier = Carrier(pair, self.level, self.greeting, self.speech, overlap())
+        copying = Copying(pair, carrier, self.speech, place, file)
         self.copyings.append(copying)
         heart = Heart(pair, self.greeting, self.speech.question, Hearing(pair, self.speech, place), copying)
         heart.tidy = copying.tidy
+        heart.is_due = copying.is_due
         self.hearts.append(heart)
         return RoomTarget(pair, lambda lanes: MirrorLane(lanes, copying))
 

@@ -9,7 +9,13 @@ EVERYTHING = b"\x00everything\x00"
 
 
 class Speech(ABC):
-    """The words of one kind of server, whole requests and replies as they travel."""
+    """The words of one kind of server, whole requests and replies as they travel.
+
+    busy_s_per_byte: so long the server answers nobody else while it does what take_out or put_in says, for each byte
+    that the key has; 0.0 where others do not have to wait.
+    """
+
+    busy_s_per_byte = 0.0
 
     @abstractmethod
     def is_error(self, reply: bytes) -> bool:
@@ -22,6 +28,14 @@ class Speech(ABC):
     @abstractmethod
     def keys_missed(self, request: bytes, reply: bytes) -> list[bytes]:
         """The keys of a read that the reply says nothing of; [] when it lacks nothing, or that can't be told."""
+
+    @abstractmethod
+    def size(self, key: bytes) -> bytes:
+        """The request that asks how many bytes a key has."""
+
+    @abstractmethod
+    def size_in(self, reply: bytes) -> int | None:
+        """What that was answered: 0 for no such key, None where the server does not know the question."""
 
     @abstractmethod
     def take_out(self, key: bytes) -> Sequence[bytes]:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import redis
 
+from hyper_proxy.common.keyname import digest
 from tests.kit.rooms import Site, Writer, wait_until_equal
 from tests.kit.wait import wait_for
 
@@ -188,6 +189,55 @@ def test_it_is_said_why_a_server_does_not_become_equal(build: Callable[..., Site
     for spare in spares:
         spare.config_set("maxmemory", "0")
     assert len(wait_until_equal(site)) == 20
+
+
+def test_a_key_that_would_keep_a_server_busy_is_left_and_all_others_are_copied(build: Callable[..., Site]) -> None:
+    site = build("redis", MIRROR)
+    site.wait_until_served_by(0)
+    site.wait_until_ready(1)
+    client = site.client()
+    keys = [f"k{index}" for index in range(300)]
+    site.kill(1, "freeze")
+    client.mset(dict.fromkeys(keys, "new"))
+    for part in range(60):
+        client.hset("big", mapping={f"field {part} {index}": index for index in range(5000)})
+    stopping = Event()
+    writer = Writer(site.client(), 0, stopping)
+    site.revive(1, "freeze")
+    site.fleet.wait_log("again_s=2")
+    stopping.set()
+    writer.thread.join()
+    assert writer.errors == []
+    line = next(line for line in site.fleet.read_log().splitlines() if "again_s=2" in line)
+    assert f"key={digest(b'big')} keys=1" in line and "timeout.read_ms is 200: raise that" in line, line
+    spares = [site.to(server.port) for server in site.rooms[1]]
+    assert [spare.get(key) for spare in spares for key in keys].count(b"new") == len(keys)
+    assert sum(spare.exists("big") for spare in spares) == 0
+    rooms = "    [instance.level.rooms]"
+    site.fleet.write(site.config(MIRROR).replace(rooms, f"  timeout = {{ read_ms = 5000 }}\n{rooms}"))
+    assert site.fleet.reload().accepted
+    site.wait_until_ready(1)
+    assert sum(spare.hlen("big") for spare in spares) == 300_000
+
+
+def test_a_key_that_is_refused_is_tried_ever_more_rarely(build: Callable[..., Site]) -> None:
+    site = build("redis", MIRROR)
+    site.wait_until_served_by(0)
+    site.wait_until_ready(1)
+    spares = [site.to(server.port) for server in site.rooms[1]]
+    serving = [site.to(server.port) for server in site.rooms[0]]
+    for spare in spares:
+        spare.config_set("proto-max-bulk-len", 1 << 20)
+    client = site.client()
+    client.set("long", os.urandom(1_500_000))
+    assert client.get("long") is not None
+    site.fleet.wait_log("again_s=4")
+    dumps = sum(server.info("commandstats").get("cmdstat_dump", {"calls": 0})["calls"] for server in serving)
+    assert dumps <= 5, "there were three tries"
+    for spare in spares:
+        spare.config_set("proto-max-bulk-len", 1 << 29)
+    site.wait_until_ready(1)
+    assert sum(spare.strlen("long") for spare in spares) == 1_500_000
 
 
 def test_what_rooms_do_is_among_the_events(build: Callable[..., Site]) -> None:
