@@ -137,6 +137,28 @@ def test_large_values_behind_small_ones_are_copied_a_few_at_a_time(make: Callabl
     assert mirror.has() == 140
 
 
+def test_keys_whose_size_is_not_told_are_copied(make: Callable[..., Mirror]) -> None:
+    mirror = make()
+    mirror.servers[0].ask(b"ACL SETUSER default -memory\r\n")
+    mirror.miss({f"small:{number}": "x" for number in range(130)})
+    mirror.servers[1].thaw()
+    until(mirror.is_equal, "it is equal")
+    assert mirror.has() == 130
+
+
+def test_nothing_is_copied_to_a_side_that_serves_by_now(make: Callable[..., Mirror]) -> None:
+    mirror = make()
+    until(mirror.is_well, "both are well")
+    assert mirror.write({"k": "old"}) == [b"+OK\r\n"]
+    mirror.rooms.stop()
+    copy = mirror.copying.carrier.carry(mirror.away, [(0, b"k")])
+    mirror.pair.start_with(mirror.away)
+    mirror.servers[1].ask(b"SET k new\r\n")
+    with pytest.raises(BackendError, match="it serves by now"):
+        list(copy)
+    assert mirror.servers[1].ask(b"GET k\r\n", b"new\r\n") == b"$3\r\nnew\r\n"
+
+
 def test_a_doubtful_key_that_can_not_be_copied_has_no_other_copied_again(make: Callable[..., Mirror]) -> None:
     mirror = make()
     until(mirror.is_well, "both are well")
