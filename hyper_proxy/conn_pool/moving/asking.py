@@ -1,6 +1,6 @@
 """The keys of a group of requests on their way to their new home: their old one is asked, one question at a time.
 
-First for all of them together. Where that fails, for each alone, so that a key which can't be handed over fails only
+First for many of them together. Where that fails, for each alone, so that a key which can't be handed over fails only
 the requests for itself; from then on it is asked for alone, not before a pause is over, and with more time. In a pause,
 be it a key's or that of all keys between these two homes, the old home is asked whether it has the key, which costs it
 no time: if it has not, the key is at the new one, or nowhere.
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hyper_proxy.conn_pool.moving.lane import MoveLane, Turn
     from hyper_proxy.conn_pool.moving.way import OwnLane
 
+MOST_KEYS = 64  # handed over at once: a server does nothing else meanwhile
 QUESTION = 0  # positions: of what the old home has said
 PROBE = 1  # of what the new one has
 
@@ -45,9 +46,8 @@ class Asking(Gather):
         self.errors: dict[bytes, BackendError] = {}
         keys = dict.fromkeys(key for _, needed in group for key in needed)
         together = [key for key in keys if key not in self.way.suspects]
-        self.batches = deque([key] for key in keys if key in self.way.suspects)
-        if together:
-            self.batches.appendleft(together)
+        self.batches = deque(together[at : at + MOST_KEYS] for at in range(0, len(together), MOST_KEYS))
+        self.batches.extend([key] for key in keys if key in self.way.suspects)
         self.replace = False
         self.own: OwnLane | None = None
         self.tried = False  # was a question asked that may take longer? There is one in a group

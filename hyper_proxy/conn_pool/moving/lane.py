@@ -19,7 +19,7 @@ from gevent import get_hub
 
 from hyper_proxy.common.errors import BackendError, ClientError
 from hyper_proxy.conn_pool.lane import Lane
-from hyper_proxy.conn_pool.moving.asking import Asking
+from hyper_proxy.conn_pool.moving.asking import MOST_KEYS, Asking
 from hyper_proxy.conn_pool.moving.schedule import homes_at
 from hyper_proxy.conn_pool.room import Room
 from hyper_proxy.conn_pool.routes.route import RouteLane
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from hyper_proxy.conn_pool.greeting import Greeting
     from hyper_proxy.conn_pool.moving.way import Way
 
-MOST_KEYS = 64  # handed over at once: a server does nothing else meanwhile
 BEGIN_ANEW = "its keys move to another server now: begin anew"
 
 
