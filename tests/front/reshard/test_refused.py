@@ -16,6 +16,7 @@ from tests.front.reshard.test_moving import say
 from tests.kit.wait import wait_for
 
 BIG = 1_500_000
+LARGE = 6_000_000  # more than may be on its way when the new server ends the connection
 HUGE = 60_000_000  # takes longer than a quarter of the read deadline
 SORT = ("SORT", "set", "BY", "weight*", "GET", "name*")
 
@@ -46,7 +47,11 @@ def test_what_cannot_be_moved_fails_alone(exchange: Exchange) -> None:
     client.mset({"weight1": 2, "weight2": 1, "name1": "one", "name2": "two"})
     client.sadd("set", 1, 2)
     assert client.execute_command(*SORT) == [b"two", b"one"]
-    exchange.to(exchange.servers[0]).mset({"huge": random.randbytes(HUGE), "left": "here"})
+    blob = random.randbytes(HUGE)
+    large = [f"large{number}" for number in range(3)]
+    exchange.to(exchange.servers[0]).mset(
+        {**dict.fromkeys(large, blob[:LARGE]), "huge": blob, "left": "here", "other": 1}
+    )
     new = exchange.to(exchange.new)
     new.config_set("proto-max-bulk-len", 1 << 20)
     exchange.begin()
@@ -76,6 +81,20 @@ def test_what_cannot_be_moved_fails_alone(exchange: Exchange) -> None:
             other.read_response()
     assert b"big" in exchange.kept()[0] and b"key1" in exchange.kept()[2]
 
+    # Different keys, one after the other: for a moment nothing is moved, and what has been is served.
+    for key in large[:2]:
+        with pytest.raises(redis.ResponseError, match="IOERR"):
+            client.strlen(key)
+    with client.pipeline(transaction=False) as pipeline:
+        pipeline.strlen(large[2])
+        pipeline.get("other")
+        pipeline.get("key1")
+        heard = pipeline.execute(raise_on_error=False)
+    assert "IOERR" in str(heard[0]) and "not tried again yet" not in str(heard[0]), heard
+    assert "IOERR" in str(heard[1]) and "not tried again yet" in str(heard[1]), heard
+    assert heard[2] == b"here"
+    wait_for(lambda: _length(client, "other") == 1, "others are moved again")
+
     new.config_set("proto-max-bulk-len", 1 << 29)
     wait_for(lambda: _length(client, "big") == BIG, "it is moved")
     exchange.load(exchange.config(exchange.route()).replace("read_ms = 600", "read_ms = 200"))
@@ -89,7 +108,7 @@ def test_what_cannot_be_moved_fails_alone(exchange: Exchange) -> None:
             client.get("key1")
         with pytest.raises(redis.ResponseError, match=r"node 'c .*no connection"):
             client.get("nowhere")
-    assert exchange.kept_by_old() == {b"left", b"name1", b"name2", b"weight1", b"weight2"}
+    assert exchange.kept_by_old() == {b"left", *map(str.encode, large), b"name1", b"name2", b"weight1", b"weight2"}
 
 
 def test_what_cannot_be_moved_is_there_when_the_keys_are_back(exchange: Exchange) -> None:
