@@ -9,6 +9,7 @@ no time: if it has not, the key is at the new one, or nowhere.
 from __future__ import annotations
 
 from collections import deque
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from hyper_proxy.common.errors import BackendError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from hyper_proxy.conn_pool.moving.way import OwnLane
 
 MOST_KEYS = 64  # handed over at once: a server does nothing else meanwhile
+LONG_S = 1.0  # then nothing is asked for this group any more that may take longer than other questions
 QUESTION = 0  # positions: of what the old home has said
 PROBE = 1  # of what the new one has
 
@@ -50,7 +52,7 @@ class Asking(Gather):
         self.batches.extend([key] for key in keys if key in self.way.suspects)
         self.replace = False
         self.own: OwnLane | None = None
-        self.tried = False  # was a question asked that may take longer? There is one in a group
+        self.begun_at = monotonic()
         self.kind = self.detail = ""  # of the error, where the first batch is not handed over
 
     def ask(self) -> None:
@@ -62,7 +64,7 @@ class Asking(Gather):
             self.lane.asked_all(self)
             return
         keys = self.batches[0]
-        refusal = self.way.refusal(keys, self.tried)
+        refusal = self.way.refusal(keys, monotonic() - self.begun_at > LONG_S)
         if refusal:
             self._look("backoff", refusal)
             return
@@ -89,7 +91,6 @@ class Asking(Gather):
         way.nodes[self.source].counts.hand_overs += 1
         lane = self.lane.asked[self.source]
         if failures:
-            self.tried = True
             self.own = way.own_lane(self.source, self.lane.hello)
             lane = self.own.lane
         lane.submit(raw, WRITE, self, QUESTION)

@@ -56,11 +56,11 @@ class Way:
         for call in held:
             call()
 
-    def refusal(self, keys: Sequence[bytes], tried: bool) -> str:
-        """Why these are not handed over just now; "" where they are. tried: one that is suspected has been already."""
+    def refusal(self, keys: Sequence[bytes], late: bool) -> str:
+        """Why these are not handed over just now; "" where they are. late: no time is left for suspects."""
         own = self._suspect_of(keys)
         left = self.schedule.next_hold()
-        late = tried or (left is not None and left < OWN_S)
+        late = late or (left is not None and left < OWN_S)
         for pause in (self.pause, own):
             if pause is not None and (pause.until > monotonic() or (pause is own and late)):
                 return f"{pause.reason}; not tried again yet"
