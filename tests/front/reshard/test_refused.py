@@ -38,6 +38,32 @@ def exchange(tmp_path: Path) -> Iterator[Exchange]:
         yield Exchange(stack, tmp_path, (), "")
 
 
+def _sort(client: redis.Redis) -> None:
+    connection = client.connection_pool.get_connection()
+    for words in (SORT, (*SORT, "STORE", "to")):
+        assert "does not name" in str(say(connection, *words))
+    assert say(connection, "SORT", "set", "DESC") == [b"2", b"1"]
+    assert say(connection, "MULTI") == b"OK"
+    assert "does not name" in str(say(connection, *SORT))
+    assert isinstance(say(connection, "EXEC"), redis.exceptions.ExecAbortError)
+
+
+def _break_the_way(client: redis.Redis, large: list[str]) -> None:
+    """Different keys, one after the other: for a moment nothing is moved, and what has been is served."""
+    for key in large[:2]:
+        with pytest.raises(redis.ResponseError, match="IOERR"):
+            client.strlen(key)
+    with client.pipeline(transaction=False) as pipeline:
+        pipeline.strlen(large[2])
+        pipeline.get("other")
+        pipeline.get("key1")
+        heard = pipeline.execute(raise_on_error=False)
+    assert "IOERR" in str(heard[0]) and "not tried again yet" not in str(heard[0]), heard
+    assert "IOERR" in str(heard[1]) and "not tried again yet" in str(heard[1]), heard
+    assert heard[2] == b"here"
+    wait_for(lambda: _length(client, "other") == 1, "others are moved again")
+
+
 def test_what_cannot_be_moved_fails_alone(exchange: Exchange) -> None:
     """A key too large for the new server, asked for without end; keys that a SORT does not name."""
     client = exchange.client()
@@ -56,13 +82,7 @@ def test_what_cannot_be_moved_fails_alone(exchange: Exchange) -> None:
     new.config_set("proto-max-bulk-len", 1 << 20)
     exchange.begin()
 
-    connection = client.connection_pool.get_connection()
-    for words in (SORT, (*SORT, "STORE", "to")):
-        assert "does not name" in str(say(connection, *words))
-    assert say(connection, "SORT", "set", "DESC") == [b"2", b"1"]
-    assert say(connection, "MULTI") == b"OK"
-    assert "does not name" in str(say(connection, *SORT))
-    assert isinstance(say(connection, "EXEC"), redis.exceptions.ExecAbortError)
+    _sort(client)
 
     other = exchange.client().connection_pool.get_connection()
     for first in range(0, 200, 4):
@@ -81,20 +101,7 @@ def test_what_cannot_be_moved_fails_alone(exchange: Exchange) -> None:
             other.read_response()
     assert b"big" in exchange.kept()[0] and b"key1" in exchange.kept()[2]
 
-    # Different keys, one after the other: for a moment nothing is moved, and what has been is served.
-    for key in large[:2]:
-        with pytest.raises(redis.ResponseError, match="IOERR"):
-            client.strlen(key)
-    with client.pipeline(transaction=False) as pipeline:
-        pipeline.strlen(large[2])
-        pipeline.get("other")
-        pipeline.get("key1")
-        heard = pipeline.execute(raise_on_error=False)
-    assert "IOERR" in str(heard[0]) and "not tried again yet" not in str(heard[0]), heard
-    assert "IOERR" in str(heard[1]) and "not tried again yet" in str(heard[1]), heard
-    assert heard[2] == b"here"
-    wait_for(lambda: _length(client, "other") == 1, "others are moved again")
-
+    _break_the_way(client, large)
     new.config_set("proto-max-bulk-len", 1 << 29)
     wait_for(lambda: _length(client, "big") == BIG, "it is moved")
     exchange.load(exchange.config(exchange.route()).replace("read_ms = 600", "read_ms = 200"))
