@@ -181,6 +181,7 @@ def check_cases(fleet: Fleet, text: str, port: int, cases: list[Case], show_keys
     [
         ("redis", resp(b"GET", b"k"), b"*2\r\n$3\r\nGET\r\n!k\r\n", ""),
         ("redis", b"", b"*1\r\n$x\r\n", ""),
+        ("redis", resp(b"GET", b"k"), b'Set "a\r\n', "set"),
         ("memcache", b"get k\r\n", b"get " + b"x" * 3000, "get"),
         ("memcache", b"", b"get " + b"x" * 3000, "get"),
     ],

@@ -40,7 +40,7 @@ def describe(buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t, index
     if start >= end:
         return None
     if framer.inline:
-        return _described(split_line(buf[start : stop - 1]))
+        return _described_line(buf[start : stop - 1])
     name: bytes = buf[framer.name_start : framer.name_end].lower()
     command = COMMANDS.get(name)
     if (
@@ -54,9 +54,21 @@ def describe(buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t, index
     return _described(words(buf, framer.args, stop))
 
 
+def _described_line(line: bytes) -> Asked | None:
+    try:
+        argv = split_line(line)
+    except ClientError:
+        return _unclear(_first_word(line))
+    return _described(argv)
+
+
+def _first_word(line: bytes) -> bytes:
+    return b"".join(line.split(None, 1)[:1])
+
+
 def _begun(buf: bytes, start: int) -> Asked:
     if not buf.startswith(b"*", start):
-        return _unclear(b"".join(buf[start:].split(None, 1)[:1]))
+        return _unclear(_first_word(buf[start:]))
     framer = Framer(ANY, ANY, ANY)
     framer.scan(buf, start)  # its places count from the request's start, until it is whole
     return _unclear(buf[start + framer.name_start : start + framer.name_end])
