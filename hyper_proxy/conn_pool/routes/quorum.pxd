@@ -1,6 +1,6 @@
 from hyper_proxy.common.gather cimport Gather
 from hyper_proxy.conn_pool.lane cimport Lane
-from hyper_proxy.conn_pool.routes.route cimport Leg, RouteLane
+from hyper_proxy.conn_pool.routes.route cimport JointLeg, RouteLane
 
 
 cdef class QuorumLane(RouteLane):
@@ -8,9 +8,7 @@ cdef class QuorumLane(RouteLane):
     cdef readonly bint patient
 
 
-cdef class QuorumLeg(Leg):
-    cdef readonly QuorumLane route
-    cdef readonly list replies
+cdef class QuorumLeg(JointLeg):
     cdef Py_ssize_t open_count
     cdef Py_ssize_t good
     cdef bint over

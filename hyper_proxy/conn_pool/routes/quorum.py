@@ -23,7 +23,7 @@ from hyper_proxy.common.errors import BackendError
 if not cython.compiled:
     from hyper_proxy.common.gather import Gather
     from hyper_proxy.conn_pool.lane import Lane
-    from hyper_proxy.conn_pool.routes.route import Leg, RouteLane
+    from hyper_proxy.conn_pool.routes.route import JointLeg, RouteLane
 
 if TYPE_CHECKING:
     from hyper_proxy.conn_pool.routes.route import Setting
@@ -65,30 +65,29 @@ class QuorumLane(RouteLane):
 
 
 @cython.cclass
-class QuorumLeg(Leg):
-    """replies: by child: bytes, a BackendError, or None as long as there is none."""
+class QuorumLeg(JointLeg):
+    """open_count: so many have not answered; good: so many have succeeded; over: the client has its answer."""
 
     def __init__(
         self, raw: bytes | bytearray, klass: int, gather: Gather | None, position: int, route: QuorumLane
     ) -> None:
-        super().__init__(raw, klass, gather, position)
-        self.route = route
-        self.replies: list = [None] * len(route.lanes)
+        super().__init__(raw, klass, gather, position, route)
         self.open_count = len(route.lanes)
         self.good = 0
         self.over = False
 
     @cython.ccall
     def deliver(self, position: cython.Py_ssize_t, reply: bytes | BackendError) -> None:
+        route: QuorumLane = cython.cast(QuorumLane, self.route)
         self.replies[position] = reply
         self.open_count -= 1
-        if not isinstance(reply, BackendError) and not self.route.setting.speech.is_error(reply):
+        if not isinstance(reply, BackendError) and not route.setting.speech.is_error(reply):
             self.good += 1
         if self.over:
             return
-        enough: cython.bint = self.good >= self.route.need
-        hopeless: cython.bint = self.good + self.open_count < self.route.need
-        if self.open_count == 0 or (not self.route.patient and (enough or hopeless)):
+        enough: cython.bint = self.good >= route.need
+        hopeless: cython.bint = self.good + self.open_count < route.need
+        if self.open_count == 0 or (not route.patient and (enough or hopeless)):
             self.over = True
             self._decide(enough)
 

@@ -14,3 +14,8 @@ cdef class Leg(Gather):
     cdef readonly Py_ssize_t position
     cpdef answer(self, bytes reply)
     cpdef give_up(self, object error)
+
+
+cdef class JointLeg(Leg):
+    cdef readonly RouteLane route
+    cdef readonly list replies

@@ -96,6 +96,19 @@ class Leg(Gather):
             self.gather.fail(self.position, error)
 
 
+@cython.cclass
+class JointLeg(Leg):
+    """A request that several children have. replies: of each, by its index, bytes or a BackendError; None as long as
+    there is none."""
+
+    def __init__(
+        self, raw: bytes | bytearray, klass: int, gather: Gather | None, position: int, route: RouteLane
+    ) -> None:
+        super().__init__(raw, klass, gather, position)
+        self.route = route
+        self.replies: list = [None] * len(route.lanes)
+
+
 class RouteTarget(Junction[RouteLane]):
     """children: nodes or routes; make: from their lanes and a Setting to a RouteLane."""
 

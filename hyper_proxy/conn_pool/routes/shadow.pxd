@@ -1,7 +1,7 @@
 from hyper_proxy.common.clock cimport now
 from hyper_proxy.common.gather cimport Gather
 from hyper_proxy.conn_pool.lane cimport Lane
-from hyper_proxy.conn_pool.routes.route cimport Leg, RouteLane
+from hyper_proxy.conn_pool.routes.route cimport JointLeg, RouteLane
 
 
 cdef class ShadowLane(RouteLane):
@@ -10,6 +10,5 @@ cdef class ShadowLane(RouteLane):
     cdef double logged_at
 
 
-cdef class ShadowLeg(Leg):
-    cdef ShadowLane route
-    cdef list replies
+cdef class ShadowLeg(JointLeg):
+    pass

@@ -20,7 +20,7 @@ if not cython.compiled:
     from hyper_proxy.common.clock import now
     from hyper_proxy.common.gather import Gather
     from hyper_proxy.conn_pool.lane import Lane
-    from hyper_proxy.conn_pool.routes.route import Leg, RouteLane
+    from hyper_proxy.conn_pool.routes.route import JointLeg, RouteLane
 
 if TYPE_CHECKING:
     from hyper_proxy.common.errors import BackendError
@@ -80,22 +80,15 @@ class ShadowLane(RouteLane):
 
 
 @cython.cclass
-class ShadowLeg(Leg):
-    """replies: that of the one that serves and that of the shadow; None where there is none."""
-
-    def __init__(
-        self, raw: bytes | bytearray, klass: int, gather: Gather | None, position: int, route: ShadowLane
-    ) -> None:
-        super().__init__(raw, klass, gather, position)
-        self.route = route
-        self.replies: list = [None, None]
+class ShadowLeg(JointLeg):
+    """A read whose two replies are compared. One that fails is not among them."""
 
     @cython.ccall
     def deliver(self, position: cython.Py_ssize_t, reply: bytes | BackendError) -> None:
         self.replies[position] = reply
         served, shadow = self.replies
         if served is not None and shadow is not None and served != shadow:
-            self.route.note_difference(len(self.raw))
+            cython.cast(ShadowLane, self.route).note_difference(len(self.raw))
         if position == SERVED:
             self.answer(reply)
 

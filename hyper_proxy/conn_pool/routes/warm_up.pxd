@@ -1,6 +1,6 @@
 from hyper_proxy.common.gather cimport Gather
 from hyper_proxy.conn_pool.lane cimport Lane
-from hyper_proxy.conn_pool.routes.route cimport Leg, RouteLane
+from hyper_proxy.conn_pool.routes.route cimport JointLeg, Leg, RouteLane
 
 
 cdef class WarmUpLane(RouteLane):
@@ -11,6 +11,5 @@ cdef class WarmUpLeg(Leg):
     cdef readonly WarmUpLane route
 
 
-cdef class RemovalLeg(Leg):
-    cdef readonly WarmUpLane route
-    cdef list replies
+cdef class RemovalLeg(JointLeg):
+    pass

@@ -16,7 +16,7 @@ from hyper_proxy.stats.classes import IDEMPOTENT, READ
 if not cython.compiled:
     from hyper_proxy.common.gather import Gather
     from hyper_proxy.conn_pool.lane import Lane
-    from hyper_proxy.conn_pool.routes.route import Leg, RouteLane
+    from hyper_proxy.conn_pool.routes.route import JointLeg, Leg, RouteLane
 
 COLD = 0
 WARM = 1
@@ -78,16 +78,9 @@ class WarmUpLeg(Leg):
 
 
 @cython.cclass
-class RemovalLeg(Leg):
+class RemovalLeg(JointLeg):
     """A removal at both. The answer is that of the cold one when both have answered, or that of the warm one where only
     that had something; one that fails has nothing that anybody would hear of."""
-
-    def __init__(
-        self, raw: bytes | bytearray, klass: int, gather: Gather | None, position: int, route: WarmUpLane
-    ) -> None:
-        super().__init__(raw, klass, gather, position)
-        self.route = route
-        self.replies: list = [None, None]
 
     @cython.ccall
     def deliver(self, position: cython.Py_ssize_t, reply: bytes | BackendError) -> None:
