@@ -84,7 +84,7 @@ def _levels(storage: Any) -> dict[str, Any]:
     for name in COUNTS:
         row[name] = {str(at): getattr(tier.counts, name) for at, tier in tiers.items()}
     owing = enumerate(getattr(storage, "marks", ()), first)
-    row["marks_owed"] = {str(at): len(marks.owed) for at, marks in owing}
+    row["marks_owed"] = {str(at): marks.count for at, marks in owing}
     gate = getattr(storage, "gate", None)
     row["below_reads"] = gate.passing if gate is not None else 0
     row["below_waiting"] = gate.waiting if gate is not None else 0

@@ -98,7 +98,7 @@ TABLE = (
     Statistic(INSTANCE, "lease_timeouts", COUNTER, "",
               "Keys for which that was in vain: the other one has not ended in time.", "level"),
     Statistic(INSTANCE, "marks_owed", GAUGE, "",
-              "Keys that were written and have still to be marked: the level's server could not be asked.", "level"),
+              "Marks of written keys that have still to be set: the level's server could not be asked.", "level"),
     Statistic(INSTANCE, "below_reads", GAUGE, "", "Reads that are under way to the last of several levels."),
     Statistic(INSTANCE, "below_waiting", GAUGE, "", "Reads that wait for their turn there (write_back.max_below)."),
     Statistic(INSTANCE, "below_refused", COUNTER, "", "Reads whose turn did not come in time."),

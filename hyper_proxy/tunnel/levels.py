@@ -184,8 +184,8 @@ class Levels(KeyValue):
 
     @property
     def owed(self) -> int:
-        """How many keys have still to be marked in caches that could not be asked."""
-        return sum(len(marks.owed) for marks in self.marks)
+        """How many marks have still to be set in caches that could not be asked."""
+        return sum(marks.count for marks in self.marks)
 
     @property
     def backlog(self) -> Backlog | None:

@@ -1,95 +1,115 @@
-"""Marks that must be set: at once, and where a server could not be asked, again until it can."""
+"""Marks that must be set: at once, and where a server could not be asked, again until it can.
+
+What is owed to one server waits for no other one: one that is away for long may be owed a hundred thousand.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from time import monotonic
 
 import gevent
 
 from hyper_proxy.common import log
-from hyper_proxy.tunnel.tier import Places
+from hyper_proxy.conn_pool.target import Target
+from hyper_proxy.stats.slowlog import Allowance
+from hyper_proxy.tunnel.tier import Tier
 
 AGAIN_S = 0.5
 ROUND = 1000  # keys that are marked in one go: a worker has other things to do
-MAX_OWED = 100_000  # keys; beyond it those tried longest ago are given up, and that is logged
+MAX_OWED = 100_000  # marks; beyond it whoever lacks the most is not told of those tried longest ago, and that is logged
 
-
-@dataclass(frozen=True, slots=True)
-class Debt:
-    """The marks of one key. until: when its copies have ended by themselves; places: those that lack the mark."""
-
-    until: float
-    places: Places
+Debts = dict[bytes, float]
+"""The keys whose marks one place lacks, those tried longest ago first; with the time when its copies have ended."""
 
 
 class Marks:
-    """One tier's. mark: sets them, at all places where none are named, and returns those that it could not; longest_s:
-    after it no copy is left anyway.
-    """
+    """One tier's; longest_s: after it no copy is left anyway."""
 
-    def __init__(self, mark: Callable[[Mapping[bytes, Places]], dict[bytes, Places]], longest_s: float) -> None:
-        self.mark = mark
+    def __init__(self, tier: Tier, longest_s: float) -> None:
+        self.tier = tier
         self.longest_s = longest_s
-        # By key, those tried longest ago first. It leaves when it is marked.
-        self.owed: dict[bytes, Debt] = {}
+        self.owed: dict[Target, Debts] = {}  # by place; one that lacks nothing is not in it
         self.heir: Marks | None = None
-        self.running = False
+        self.paying: set[Target] = set()
+        self.untold = 0
+        self.allowance = Allowance(1)  # lines in a second
+
+    @property
+    def count(self) -> int:
+        """How many marks are owed."""
+        return sum(map(len, self.owed.values()))
 
     def set(self, keys: Sequence[bytes]) -> None:
         """Mark these keys; what can't be marked now is owed."""
-        self._owe(self.mark(dict.fromkeys(keys, ())))
+        failed = self.tier.mark([(key, place) for key in dict.fromkeys(keys) for place in self.tier.places(key)])
+        if failed:
+            until = monotonic() + self.longest_s
+            self._owe([(key, place, until) for key, place in failed])
 
-    def owe(self, keys: Sequence[bytes]) -> None:
+    def owe(self, keys: Iterable[bytes]) -> None:
         """Mark them in a moment, and again until it succeeds."""
-        self._owe(dict.fromkeys(keys, ()))
+        self._owe_everywhere(dict.fromkeys(keys, monotonic() + self.longest_s))
 
     def hand_over(self, heir: Marks) -> None:
         """The tier has a successor: it owes from now on what this one owes, or still will, wherever it has copies."""
         self.heir = heir
-        debts, self.owed = self.owed, {}
-        heir._add({key: Debt(debt.until, ()) for key, debt in debts.items()})
+        longest: Debts = {}
+        for debts in self.owed.values():
+            longest.update((key, max(until, longest.get(key, until))) for key, until in debts.items())
+        self.owed = {}
+        heir._owe_everywhere(longest)
 
-    def _owe(self, left: Mapping[bytes, Places]) -> None:
-        until = monotonic() + self.longest_s
-        self._add({key: Debt(until, places if self.heir is None else ()) for key, places in left.items()})
+    def _owe_everywhere(self, debts: Debts) -> None:
+        self._owe((key, place, until) for key, until in debts.items() for place in self.tier.places(key))
 
-    def _add(self, debts: Mapping[bytes, Debt]) -> None:
+    def _owe(self, lacking: Iterable[tuple[bytes, Target, float]]) -> None:
         if self.heir is not None:
-            self.heir._add(debts)
+            self.heir._owe_everywhere({key: until for key, _, until in lacking})
             return
-        for key, debt in debts.items():
-            before = self.owed.pop(key, None)
-            everywhere = before is not None and not before.places
-            self.owed[key] = Debt(debt.until, ()) if everywhere else debt
-        lost = len(self.owed) - MAX_OWED
-        if lost > 0:
-            for key in list(islice(self.owed, lost)):
-                del self.owed[key]
-            log.error("write_back.marks_given_up", keys=lost)
-        if self.owed and not self.running:
-            self.running = True
-            gevent.spawn(self._pay)
+        for key, place, until in lacking:
+            debts = self.owed.setdefault(place, {})
+            debts.pop(key, None)
+            debts[key] = until
+            if place not in self.paying:
+                self.paying.add(place)
+                gevent.spawn(self._pay, place)
+        self._give_up(self.count - MAX_OWED)
 
-    def _pay(self) -> None:
+    def _give_up(self, lost: int) -> None:
+        if lost <= 0:
+            return
+        most = max(self.owed.values(), key=len)
+        for key in list(islice(most, lost)):
+            del most[key]
+        self.untold += lost
+        if self.allowance.take():
+            log.error("write_back.marks_given_up", keys=self.untold)
+            self.untold = 0
+
+    def _pay(self, place: Target) -> None:
+        pause = AGAIN_S
         try:
-            pause = AGAIN_S
-            while self.owed:
+            while self.owed.get(place):
                 gevent.sleep(pause)
-                pause = 0 if self._round() else AGAIN_S
+                pause = 0 if self._round(place) else AGAIN_S
+            self.owed.pop(place, None)
         finally:
-            self.running = False
+            self.paying.discard(place)
 
-    def _round(self) -> bool:
+    def _round(self, place: Target) -> bool:
         """Try some; could all of them be marked?"""
         now = monotonic()
-        due = dict(islice(self.owed.items(), ROUND))
-        failed = self.mark({key: debt.places for key, debt in due.items() if debt.until > now})
-        for key, debt in due.items():
-            if self.owed.get(key) is debt:  # else it was written again, or handed over, in the meantime
-                del self.owed[key]
+        due = dict(islice(self.owed.get(place, {}).items(), ROUND))
+        here = [key for key in due if place in self.tier.places(key)]
+        failed = {key for key, _ in self.tier.mark([(key, place) for key in here if due[key] > now])}
+        debts = self.owed.get(place, {})
+        for key, until in due.items():
+            if debts.get(key) is until:  # else it was written again, or handed over, in the meantime
+                del debts[key]
                 if key in failed:
-                    self.owed[key] = Debt(debt.until, failed[key])
+                    debts[key] = until
+        if len(here) < len(due):  # the servers have found that others have the key now
+            self._owe_everywhere({key: until for key, until in due.items() if key not in here})
         return not failed

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hyper_proxy.common import parallel, witness
@@ -34,10 +34,6 @@ from hyper_proxy.tunnel.outcome import Failed, Told
 SPARE_BYTES = 1 << 20
 
 NOWHERE = -1
-
-Places = tuple[Target, ...]
-"""Some of those that may have a copy of a key; (): all of them."""
-
 
 @dataclass(frozen=True, slots=True)
 class Pace:
@@ -178,31 +174,25 @@ class Tier:
         jitter = self.write_back.jitter
         return ttl * (1 + jitter * (2 * random.random() - 1))
 
-    def mark(self, keys: Mapping[bytes, Places]) -> dict[bytes, Places]:
-        """Mark these keys as written, at these places, or at all that may have a copy; returns those of which nobody
-        knows whether the mark stands, and where."""
-        if not self.is_written:
-            return {}
+    def mark(self, wanted: Iterable[tuple[bytes, Target]]) -> list[tuple[bytes, Target]]:
+        """Mark keys as written, each at a place; returns those of which nobody knows whether the mark stands."""
         batch = Batch()
         asked: list[tuple[bytes, Target]] = []
-        for key, wanted in keys.items():
-            there = self._places(key)
-            for place in [one for one in there if one in wanted] or there:
-                lane = place.lane(self.cache.greeting)
-                self._send(batch, lane, self.cache.mark(key, self.pace.mark_s), IDEMPOTENT)
-                asked.append((key, place))
+        for key, place in wanted:
+            self._send(batch, place.lane(self.cache.greeting), self.cache.mark(key, self.pace.mark_s), IDEMPOTENT)
+            asked.append((key, place))
         batch.wait()
         replies = batch.slots
         batch.reset()
-        failed: dict[bytes, Places] = {}
-        for (key, place), reply in zip(asked, replies, strict=True):
-            if isinstance(reply, BackendError) or not self.cache.is_marked(reply):
-                failed[key] = (*failed.get(key, ()), place)
-        return failed
+        return [
+            one
+            for one, reply in zip(asked, replies, strict=True)
+            if isinstance(reply, BackendError) or not self.cache.is_marked(reply)
+        ]
 
-    def _places(self, key: bytes) -> list[Target]:
-        """Whoever may have a copy of a key."""
-        if not self.cache.takes(key):
+    def places(self, key: bytes) -> list[Target]:
+        """Whoever may have a copy of a key, which a write must mark."""
+        if not self.is_written or not self.cache.takes(key):
             return []
         shards = self.placement.everywhere(key)
         return list(dict.fromkeys(place for shard in shards for place in self.nodes.targets[shard].places))

@@ -32,7 +32,7 @@ class Writing:
         self, tiers: Sequence[Tier], last: KeyValue, read: Callable[[int, Sequence[bytes]], list[Told]]
     ) -> None:
         self.tiers = tiers
-        self.marks = [Marks(tier.mark, tier.write_back.longest_s) for tier in tiers]
+        self.marks = [Marks(tier, tier.write_back.longest_s) for tier in tiers]
         self.behind = last if isinstance(last, Behind) else None
         self.through = {
             depth: Through(tier, self.marks[depth], lambda keys, depth=depth: read(depth + 1, keys))  # type: ignore[misc]

@@ -10,6 +10,7 @@ import pytest
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.storage.cache import MARK
 from hyper_proxy.storage.keyvalue import Item, Put
+from hyper_proxy.tunnel import marks
 from hyper_proxy.tunnel.levels import Levels
 from hyper_proxy.tunnel.tier import Pace
 from tests.conn_pool.conftest import until
@@ -89,6 +90,26 @@ def test_a_copy_behind_a_cut_line_is_marked_when_the_line_is_back(build: Build) 
     stack.levels.put_many([(key, Put(b"new")) for key in KEYS])
     node.thaw()
     until(lambda: stack.read(*KEYS) == [b"new"] * len(KEYS), "the old copies are gone")
+
+
+def test_what_is_owed_to_a_server_waits_for_no_other_that_is_away(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(marks, "ROUND", 10)
+    stack = build("redis")
+    stack.memory.put_many([(key, Put(b"old")) for key in KEYS])
+    stack.read(*KEYS)
+    stack.wait_kept(*KEYS)
+    away, full = stack.servers[0]
+    away.kill()
+    there = next(part.keys for part in stack.tiers[0].split(KEYS) if part.shard == 1)
+    stack.levels.put_many([(b"other:%d" % at, Put(b"1")) for at in range(2000)])
+    full.ask(b"CONFIG SET maxmemory 1\r\n")  # what it has stays, and it takes no marks
+    stack.levels.put_many([(key, Put(b"new")) for key in there])
+    assert stack.read(*there) == [b"old"] * len(there)
+    full.ask(b"CONFIG SET maxmemory 0\r\n")
+    until(lambda: stack.read(*there) == [b"new"] * len(there), "the old copies are gone")
+    assert stack.levels.owed > 500
 
 
 def test_what_a_cache_cannot_hold_is_not_kept_and_not_changed(build: Build) -> None:
