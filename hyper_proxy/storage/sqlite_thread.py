@@ -18,7 +18,7 @@ import os
 import random
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
@@ -37,6 +37,7 @@ Work = Callable[[sqlite3.Connection], T]
 
 RETRY_S = 0.002  # the longest pause between two attempts; SQLite's own pauses of up to 100 ms would starve some
 CLOSE_TURN_S = 0.5  # the longest wait for others who close a file of the same folder
+LOOK_S = 0.05  # at least between two looks for those who have waited too long
 MAX_BATCH = 64  # jobs of one transaction: bounds how long the others wait for the lock
 
 # SQLite's primary result codes -> BackendError.kind and what to tell. https://www.sqlite.org/rescode.html
@@ -135,15 +136,27 @@ class SqliteThread:
 
     def _take_turns(self, batch: list[Job]) -> None:
         now = time.monotonic()
-        for job in batch:
-            if job.deadline < now:
-                job.outcome.set(Fault(self._error("queue", f"no turn within {self.turn_s:g} s")))
+        self._refuse(batch, now)
         # Reads first, for they need no lock; of concurrent requests any order is right.
         for writes in (False, True):
             jobs = [job for job in batch if job.writes is writes and job.deadline >= now]
-            outcomes = self._pool.spawn(self._execute, jobs, writes).get() if jobs else []
+            outcomes = self._wait(self._pool.spawn(self._execute, jobs, writes)) if jobs else []
             for job, outcome in zip(jobs, outcomes, strict=True):
                 job.outcome.set(outcome)
+
+    def _wait(self, batch: AsyncResult) -> list[Any]:
+        """Its outcomes. A disk that hangs may take long, and whoever waits for a turn is told when his time is over."""
+        while not batch.ready():
+            batch.wait(max(self.turn_s, LOOK_S))
+            now = time.monotonic()
+            self._refuse(self._pending, now)
+            self._pending = [job for job in self._pending if job.deadline >= now]
+        return cast(list[Any], batch.get())
+
+    def _refuse(self, jobs: Sequence[Job], now: float) -> None:
+        for job in jobs:
+            if job.deadline < now:
+                job.outcome.set(Fault(self._error("queue", f"no turn within {self.turn_s:g} s")))
 
     # ---- in the thread
 

@@ -11,31 +11,42 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from hyper_proxy.common.plugin_error import Owner
+from hyper_proxy.protocol.functions.stopwatch import STOPWATCH
 from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Put, Remove
 from hyper_proxy.storage.plugged_answers import fault_of_fields
 
 
 class Given:
-    """`inner`, all of whose verbs it has. They raise TypeError for arguments that are none."""
+    """`inner`, all of whose verbs it has, for code of `owner`. They raise TypeError for arguments that are none, and
+    RuntimeError in another thread than that of the event loop, which would wait for itself."""
 
-    def __init__(self, inner: KeyValue) -> None:
+    def __init__(self, inner: KeyValue, owner: Owner) -> None:
         self._inner = inner
+        self._owner = owner
 
     def __getattr__(self, name: str) -> Any:
+        if STOPWATCH.is_apart:
+            raise RuntimeError("the storage can't be asked by `change`, nor in a thread")
         verb = getattr(self._inner, name)
         check = CHECKS.get(name)
         return verb if check is None else partial(_checked, verb, check)
 
     def update(self, keys: Sequence[bytes], change: Change[Any]) -> tuple[Any, tuple[int, ...]]:
-        """As that of a key space."""
+        """As that of a key space, which may call `change` in a thread of its own."""
+        update = self.__getattr__("update")
         _see_keys(keys)
 
         def watched(items: list[Item | None]) -> tuple[Sequence[Edit], Any]:
-            edits, result = change(items)
-            _see_edits(edits, len(keys))
-            return edits, result
+            return STOPWATCH.run(self._owner, "map", _edits_of, change, items)
 
-        return self._inner.update(keys, watched)
+        return update(keys, watched)
+
+
+def _edits_of(change: Change[Any], items: list[Item | None]) -> tuple[Sequence[Edit], Any]:
+    edits, result = change(items)
+    _see_edits(edits, len(items))
+    return edits, result
 
 
 def _checked(verb: Callable[..., Any], check: Callable[..., None], *args: Any, **named: Any) -> Any:

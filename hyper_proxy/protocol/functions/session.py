@@ -61,7 +61,7 @@ class FunctionSession(Session):
             client.write(self.error_reply(fault))
 
     def adopt(self) -> None:
-        self.storage = self.snapshot.storage if self.owner is None else Given(self.snapshot.storage)
+        self.storage = self.snapshot.storage if self.owner is None else Given(self.snapshot.storage, self.owner)
         self.limits = self.snapshot.instance.limits
         self.caller.instance = self.snapshot.instance
 
