@@ -104,13 +104,15 @@ class Session(Observed):
             data = bytes(self.rest)
             self.rest = None
             self.note_rest()
-        if self.front.snapshot is not self.snapshot:
-            self.take_snapshot()
         start: cython.Py_ssize_t = 0
         n: cython.Py_ssize_t = len(data)
         self.need = 0
         self.turn = now()
-        while start < n and not self.closing and not self.need:
+        while start < n and not self.need:
+            if self.front.snapshot is not self.snapshot:  # also while a client took its time to read what it has asked
+                self.take_snapshot()
+            if self.closing:
+                return
             self.began = now()
             if self.began - self.turn > TURN_S:
                 self.make_way()

@@ -200,6 +200,7 @@ class RedisSession(Session):
                     break
                 framer = self.framer  # AUTH and HELLO change it
                 start = end
+                depth = depth if self.front.snapshot is self.snapshot else 0  # what is behind it goes by the new one
         except ClientError as fault:
             self.batch.add(error(f"ERR {fault}"))
             self.front.stats.error("client")

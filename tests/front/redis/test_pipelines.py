@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 import socket
+from collections.abc import Callable
 
 import pytest
+import redis
 
 from tests.front.redis.conftest import Proxy, converse, encode
 from tests.kit.servers import Running
@@ -161,3 +163,32 @@ def test_words_of_a_pipeline_that_look_like_protocol(proxy: Proxy) -> None:
         assert connection.redis(b"SET", key, key) == b"+OK\r\n"
     expected = b"*%d\r\n" % len(odd) + b"".join(b"$%d\r\n%b\r\n" % (len(key), key) for key in odd)
     assert connection.redis(b"MGET", *odd) == expected
+
+
+def test_what_waits_in_a_pipeline_goes_where_a_reload_has_said_meanwhile(
+    start_proxy: Callable[..., Proxy], redis_nodes: list[Running]
+) -> None:
+    """Be it behind answers that the client is slow to read, or behind a request that waits itself."""
+    first, second, new = (node.address for node in redis_nodes)
+    proxy = start_proxy([first, second])
+    size, times = 4_000_000, 12  # more than the system keeps for one who does not read
+    (big, jobs), (slow, *silent) = proxy.keys_on(1, 2), proxy.keys_on(0, 9)
+    proxy.client().set(big, b"x" * size)
+    reader, waiter = proxy.raw(), proxy.raw()
+    reader.sock.sendall(encode("GET", big) * times + encode("INCR", slow))
+    for _ in range(4):  # then it has been sent what was one batch, and the next ones
+        assert len(reader._resp()) > size
+    writes = b"".join(encode("INCR", key) for key in silent)
+    waiter.sock.sendall(encode("CLIENT", "REPLY", "OFF") + encode("BLPOP", jobs, 0) + writes)
+    proxy.fleet.write(proxy.config.replace(first, new))
+    assert proxy.fleet.reload().accepted
+    proxy.client().incrby(slow, 10)
+    for _ in range(times - 4):
+        assert len(reader._resp()) > size
+    assert reader._resp() == b":11\r\n"
+    proxy.client().rpush(jobs, "job")
+    waiter.sock.sendall(encode("CLIENT", "REPLY", "ON"))
+    assert waiter._resp() == b"+OK\r\n"
+    old, now = (redis.Redis(port=node.port) for node in (redis_nodes[0], redis_nodes[2]))
+    assert [now.get(key) for key in silent] == [b"1"] * len(silent)
+    assert old.keys() == []
