@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gevent import get_hub
 
+from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.protocol.redis import commands, wording
 
 if TYPE_CHECKING:
@@ -39,10 +40,14 @@ def wait(session: RedisSession, row: Command, raw: bytes, argv: list[bytes]) -> 
         reply = session.batch.ask(lane, raw, row.klass)
         while (node := storage.moved(lane, reply)) is not None and tries:
             tries -= 1
+            elsewhere = storage.borrow_of(node, session.db, session.resp, patient=True)
             storage.give_back(lane)
-            lane = storage.borrow_of(node, session.db, session.resp, patient=True)
+            lane = elsewhere
             client.on_hang_up = lane.abandon
             reply = session.batch.ask(lane, raw, row.klass)
+    except HyperProxyError:
+        lane.abandon()  # its request may not have been sent at all, and then nobody else would end it
+        raise
     finally:
         client.on_hang_up = None
         watch.close()

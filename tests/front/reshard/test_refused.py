@@ -48,6 +48,17 @@ def _sort(client: redis.Redis) -> None:
     assert isinstance(say(connection, "EXEC"), redis.exceptions.ExecAbortError)
 
 
+def _wait_in_vain(client: redis.Redis, new: redis.Redis) -> None:
+    """BLPOP of a key that can't be moved gives its connection to the new server back."""
+    connection = client.connection_pool.get_connection()
+    assert say(connection, "BLPOP", "empty", "0.01") is None
+    before = new.info("clients")["connected_clients"]
+    for _ in range(20):
+        assert say(connection, "BLPOP", "empty", "0.01") is None
+        assert "was not sent" in str(say(connection, "BLPOP", "big", "0"))
+    assert new.info("clients")["connected_clients"] <= before + 1
+
+
 def _break_the_way(client: redis.Redis, large: list[str]) -> None:
     """Different keys, one after the other: for a moment nothing is moved, and what has been is served."""
     for key in large[:2]:
@@ -101,6 +112,7 @@ def test_what_cannot_be_moved_fails_alone(exchange: Exchange) -> None:
             other.read_response()
     assert b"big" in exchange.kept()[0] and b"key1" in exchange.kept()[2]
 
+    _wait_in_vain(client, new)
     _break_the_way(client, large)
     new.config_set("proto-max-bulk-len", 1 << 29)
     wait_for(lambda: _length(client, "big") == BIG, "it is moved")
