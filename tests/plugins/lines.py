@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -36,3 +38,12 @@ class Lines:
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
         self.raw.close()
+
+
+@contextmanager
+def replacing_the_worker(port: int) -> Iterator[None]:
+    """The body has another worker take the place of the only one, which takes clients until it has heard of that: at
+    the end it has let go those whom it had, so it takes none any more."""
+    with Lines(port) as client:
+        yield
+        assert client.read_to_end() == b""

@@ -11,7 +11,7 @@ from tests.kit.installed import REAL, Installed
 from tests.kit.ports import free_port
 from tests.kit.wait import wait_for
 from tests.plugins.conftest import Start
-from tests.plugins.lines import Lines
+from tests.plugins.lines import Lines, replacing_the_worker
 from tests.plugins.texts import ECHO, config, instance
 
 LOUD = ECHO.replace('reply + b"\\n"', 'reply.upper() + b"\\n"')
@@ -70,8 +70,9 @@ def test_a_plug_in_comes_and_goes_with_a_reload(start: Start, folder: Path) -> N
     port, toy = free_port(), free_port()
     without = config(["toy.py"], instance("toy", toy))
     fleet = start(without)
-    fleet.write(config(["toy.py", "echo.py"], instance("toy", toy), instance("echo", port)))
-    assert fleet.reload().accepted
+    with replacing_the_worker(toy):
+        fleet.write(config(["toy.py", "echo.py"], instance("toy", toy), instance("echo", port)))
+        assert fleet.reload().accepted
     with Lines(port) as echo, Lines(toy) as client:
         assert echo.ask(b"here\n") == [b"here"]
         assert client.ask(b"set a 1\nget a\n", lines=2) == [b"ok", b"=1"]
@@ -79,8 +80,9 @@ def test_a_plug_in_comes_and_goes_with_a_reload(start: Start, folder: Path) -> N
     refused = fleet.reload()
     assert not refused.accepted
     assert "'echo' is none of redis, memcache, http, toy" in str(refused.body)
-    fleet.write(without)
-    assert fleet.reload().accepted
+    with replacing_the_worker(toy):
+        fleet.write(without)
+        assert fleet.reload().accepted
     with Lines(toy) as client:
         assert client.ask(b"get a\n") == [b"=1"]
 
@@ -140,8 +142,9 @@ def test_an_upgrade_takes_plug_ins_along(folder: Path) -> None:
         assert fleet.stats()["master"]["pid"] == pid
         with Lines(port) as client:
             assert client.ask(b"still\n") == [b"still"]
-        (folder / "echo.py").write_text(LOUD)
-        fleet.send_signal(signal.SIGUSR2)
-        wait_for(lambda: fleet.stats()["master"]["pid"] != pid, "the new program serves", 30)
+        with replacing_the_worker(port):
+            (folder / "echo.py").write_text(LOUD)
+            fleet.send_signal(signal.SIGUSR2)
+            wait_for(lambda: fleet.stats()["master"]["pid"] != pid, "the new program serves", 30)
         with Lines(port) as client:
             assert client.ask(b"after\n") == [b"AFTER"]
