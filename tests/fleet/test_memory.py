@@ -257,4 +257,4 @@ def test_requests_that_never_come_do_not_lock_others_out(serve: Callable[..., Se
         assert dripping.is_alive()
         over.set()
         dripping.join()
-    assert served.fleet.log_contains("client.stalled")
+    served.fleet.wait_log("client.stalled")

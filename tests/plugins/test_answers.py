@@ -95,4 +95,4 @@ def test_what_is_no_answer_is_a_fault_of_the_plugin(start: Start, folder: Path) 
             with pytest.raises(redis.ResponseError, match=r"plug-in 'odd.py' failed in scan"):
                 list(client.scan_iter())
     assert fleet.worker_pids() == pids
-    assert "what Odd.get_many has returned is wrong: Item(value='text'" in fleet.read_log()
+    fleet.wait_log("what Odd.get_many has returned is wrong: Item(value='text'")

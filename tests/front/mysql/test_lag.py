@@ -78,7 +78,7 @@ def test_a_reader_whose_replication_stopped_is_not_read_from(front: Front, two: 
     assert where(front) == "reader"
     two.reader.sql("STOP SLAVE SQL_THREAD")
     wait_for(lambda: is_late(front), "the reader is late")
-    assert "its replication does not run" in front.fleet.read_log()
+    front.fleet.wait_log("its replication does not run")
     client.set("k", "new")
     assert client.get("k") == b"new", "the writer was asked"
     assert two.value("k") == b"old"
@@ -131,7 +131,7 @@ def test_a_heartbeat_says_how_far_a_reader_is(
     wait_for(is_late_by_the_other_row, "nobody writes its time any more")
     assert front.node("a")["lag_s"] > 3
     assert where(front) == "writer"
-    assert "behind its writer, max_lag_s is 3" in front.fleet.read_log()
+    front.fleet.wait_log("behind its writer, max_lag_s is 3")
 
 
 def test_a_reader_that_lags_is_not_read_from_until_it_is_well_back(front: Front, two: Replicated) -> None:
