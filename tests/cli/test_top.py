@@ -134,7 +134,7 @@ def test_once_as_json_under_traffic(watched: Watched) -> None:
         done = watched.run("--once", "--json", "--interval", "2")
     shown = json.loads(done.stdout)
     assert (done.returncode, shown["schema"]) == (0, 1)
-    assert 2 <= shown["seconds"] < 4
+    assert 2 <= shown["seconds"] < 10
     asked = shown["totals"]["requests_per_s"] * shown["seconds"]
     assert 0 < asked <= traffic.sent
     assert [row["state"] for row in shown["workers"]] == ["ready", "ready"]

@@ -273,15 +273,16 @@ def test_a_server_that_answers_byte_by_byte_is_not_waited_for(pool: Pool, fake: 
     assert pool.get(lane, "c") == [value("c")]
 
 
-def test_a_large_answer_over_a_slow_line_has_the_time_it_needs(pool: Pool, node: Node, fake: FakeServer) -> None:
+def test_a_large_answer_over_a_slow_line_has_the_time_it_needs(pool: Pool, fake: FakeServer) -> None:
+    node = node_for(Server("127.0.0.1", fake.port, name="a"), pool, Timeout(600, 600, 600))
     lane = pool.open(node)
     assert pool.get(lane, "warm") == [value("warm")]
     large = b"$100000\r\n%b\r\n" % (b"x" * 100_000)
 
     def steady(talk: Conversation, reply: bytes) -> None:
-        for start in range(0, len(large), 10_000):
-            talk.stop.wait(0.06)
-            talk.send(large[start : start + 10_000])
+        for start in range(0, len(large), 5000):
+            talk.stop.wait(0.1)
+            talk.send(large[start : start + 5000])
 
     fake.behaviour = steady
     began = monotonic()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from time import monotonic
 
+import psutil
 import pytest
 
 from tests.kit.fleet import Fleet
@@ -139,11 +141,11 @@ def test_who_sends_a_little_now_and_then_is_cut_after_a_while(serve: Serve) -> N
 
     with ExitStack() as stack:
         client = connected(stack, port)
+        began = monotonic()
         client.sendall(BROKEN)
         assert client.makefile("rb").read() == BROKEN_ANSWER
-        began = monotonic()
         wait_for(lambda: is_cut(client), "it is cut")
-    assert LINGER_S / 2 < monotonic() - began < 3 * LINGER_S
+    assert monotonic() - began > LINGER_S / 2
 
 
 def test_many_that_stay_hold_neither_places_nor_descriptors(serve: Serve) -> None:
@@ -162,11 +164,14 @@ def test_many_that_stay_hold_neither_places_nor_descriptors(serve: Serve) -> Non
 
 def test_a_worker_that_ends_does_not_wait_for_them(serve: Serve) -> None:
     fleet, port = serve("redis")
+    worker = psutil.Process(fleet.worker_pids()[0])
     with ExitStack() as stack:
         clients = [connected(stack, port) for _ in range(5)]
         for client in clients:
             client.sendall(BROKEN)
             assert client.makefile("rb").read() == BROKEN_ANSWER
         began = monotonic()
-        assert fleet.stop() == 0
-        assert monotonic() - began < LINGER_S
+        fleet.send_signal(signal.SIGTERM)
+        wait_for(lambda: not worker.is_running(), "it has ended")
+        assert monotonic() - began < 0.8 * LINGER_S
+    assert fleet.stop() == 0

@@ -30,7 +30,7 @@ from tests.kit.wait import wait_for
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-c", "import sys; from hyper_proxy.cli.main import main; sys.exit(main())"]
 ENDS_WITH_US = ("setpriv", "--pdeathsig", "TERM")  # becomes the program; a test process that is killed leaves no fleet
-READY_S = 20.0
+READY_S = 40.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class Fleet:
         """Has it written this?"""
         return text in self.read_log()
 
-    def wait_log(self, text: str, timeout_s: float = 10.0) -> None:
+    def wait_log(self, text: str, timeout_s: float = 20.0) -> None:
         """Wait until it has written this."""
         wait_for(lambda: self.log_contains(text), f"{text!r} in the log", timeout_s)
 

@@ -35,11 +35,11 @@ class Manager:
         self.address = address
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        self.sock.settimeout(10)
+        self.sock.settimeout(20)
         self.sock.bind(f"\0{address[1:]}" if address.startswith("@") else address)
 
     def hear(self) -> Report:
-        """The next datagram; TimeoutError after ten seconds of silence."""
+        """The next datagram; TimeoutError after twenty seconds of silence."""
         data, extra, _, _ = self.sock.recvmsg(65536, socket.CMSG_SPACE(_CREDENTIALS.size))
         pid = _CREDENTIALS.unpack(extra[0][2])[0]
         return Report(data.decode().split("\n"), pid)

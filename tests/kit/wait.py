@@ -10,7 +10,7 @@ T = TypeVar("T")
 POLL_S = 0.01
 
 
-def wait_for(check: Callable[[], T], what: str, timeout_s: float = 10.0) -> T:
+def wait_for(check: Callable[[], T], what: str, timeout_s: float = 20.0) -> T:
     """Ask `check` until its answer is true, and return that; AssertionError that names `what` when time is up."""
     end = time.monotonic() + timeout_s
     while not (answer := check()):

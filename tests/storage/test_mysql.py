@@ -341,7 +341,7 @@ def test_a_locked_row_fails_alone_and_soon(mariadb: MariaDb) -> None:
             error = refusal(ask)
             assert error.kind == "timeout"
             assert "a lock" in str(error)
-        assert time.monotonic() - began < 3 * 0.4 + 0.5
+        assert time.monotonic() - began < 3 * 1.0, "the server itself counts in seconds"
         assert values(kv, b"a", b"b") == [b"1", b"2"], "reading needs no lock"
         assert kv.incr_signed(b"b", 1) == 3
         other.rollback()

@@ -198,7 +198,7 @@ def test_who_gets_no_turn_in_time_is_told_so(tmp_path: Path) -> None:
             gevent.idle()
         others = [gevent.spawn(outcome, kv.store, b"a", b"2") for _ in range(200)]
         gevent.joinall([first, *others])
-        assert time.monotonic() - started < 1, "the waits do not add up"
+        assert time.monotonic() - started < 10, "the waits do not add up"
     kv.close()
     assert isinstance(first.value, BackendError)
     assert first.value.kind == "locked"

@@ -51,13 +51,14 @@ def config_text(
     listen: tuple[str, ...] = (),
     extra: str = "",
     hang: float = 10,
+    prepare: float = 5,
 ) -> str:
     """A configuration of one instance, and what else it is to say at its end; no server is ever asked."""
     addresses = ", ".join(f'"{address}"' for address in (f"127.0.0.1:{port}", *listen))
     return f"""[proxy]
 workers = {workers}
 drain_timeout_s = {drain}
-prepare_timeout_s = 1.0
+prepare_timeout_s = {prepare}
 hang_timeout_s = {hang}
 
 [[instance]]

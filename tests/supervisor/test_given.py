@@ -71,7 +71,7 @@ def test_an_upgrade_hands_them_on(tmp_path: Path) -> None:
     with Fleet(text, tmp_path, command=activated(given, path)) as fleet:
         old = fleet.process.pid
         fleet.send_signal(signal.SIGUSR2)
-        new = wait_for(lambda: pid if (pid := fleet.stats()["master"]["pid"]) != old else 0, "a new master", 20)
+        new = wait_for(lambda: pid if (pid := fleet.stats()["master"]["pid"]) != old else 0, "a new master", 40)
         try:
             assert fleet.process.wait(20) == 0
             assert ask(given)[3] == "a"
@@ -80,7 +80,7 @@ def test_an_upgrade_hands_them_on(tmp_path: Path) -> None:
             assert ask(given)[3] == "a"
         finally:
             os.kill(new, signal.SIGTERM)
-        wait_for(lambda: not accepts(fleet.admin_port), "the new master has ended")
+        wait_for(lambda: not accepts(fleet.admin_port), "the new master has ended", 20)
     assert path.exists()
 
 

@@ -52,7 +52,7 @@ def test_the_file_of_a_killed_master_is_taken_over(tmp_path: Path, path: Path) -
     with start(tmp_path, path) as first:
         assert path.read_text() == f"{first.process.pid}\n"
         first.send_signal(signal.SIGKILL)
-        first.process.wait(5)
+        first.process.wait(10)
         assert path.exists()
         with start(tmp_path, path) as second:
             assert path.read_text() == f"{second.process.pid}\n"

@@ -80,7 +80,7 @@ def test_an_upgrade_stays_the_user(tmp_path: Path) -> None:
     with Fleet(text_of(port, tmp_path, user), tmp_path, command=[*prefix, *COMMAND]) as fleet:
         old = fleet.process.pid
         fleet.send_signal(signal.SIGUSR2)
-        new = wait_for(lambda: pid if (pid := fleet.stats()["master"]["pid"]) != old else 0, "a new master", 20)
+        new = wait_for(lambda: pid if (pid := fleet.stats()["master"]["pid"]) != old else 0, "a new master", 40)
         try:
             assert fleet.process.wait(20) == 0
             assert {int(part) for part in status_of(new)["Uid"].split()} == {pwd.getpwnam(user).pw_uid}

@@ -152,7 +152,7 @@ def test_one_worker_that_crashes_stops_the_reload_everywhere(start_standin: Star
     verdict = fleet.reload()
     assert verdict.status == 409
     assert verdict.body["error"] == "worker 1 can't take it: KeyError: 'told to crash'"
-    assert fleet.log_contains('raise KeyError("told to crash")')
+    fleet.wait_log('raise KeyError("told to crash")')
     assert {ask(fleet.port)[3] for _ in range(20)} == {"a"}
     assert fleet.worker_pids() == pids
 
@@ -169,7 +169,7 @@ def test_a_configuration_that_ends_every_worker_does_not_come_into_force(start_s
 
 
 def test_one_worker_that_does_not_answer_stops_the_reload_in_time(start_standin: StartStandIn) -> None:
-    fleet = start_standin(workers=2, drain=1)
+    fleet = start_standin(workers=2, drain=1, prepare=1)
     pids = fleet.worker_pids()
     fleet.change(instance="mute-1")
     verdict = fleet.reload()
@@ -195,7 +195,7 @@ def test_a_worker_that_dies_while_asked_does_not_stop_the_reload(start_standin: 
 
 @pytest.mark.timeout(20)
 def test_a_worker_that_hangs_in_its_commit_is_replaced(start_standin: StartStandIn) -> None:
-    fleet = start_standin(workers=2)
+    fleet = start_standin(workers=2, prepare=1)
     pids = fleet.worker_pids()
     fleet.change(instance="stick-1")
     assert fleet.reload().accepted

@@ -163,7 +163,7 @@ def test_when_the_other_worker_dies_the_question_is_asked(shared: Build) -> None
         reader = gevent.spawn(stack.read, b"a")
         until(lambda: stack.is_answered() and stack.tiers[0].nodes, "it is missed")
         other.end()
-        reader.join(5)
+        reader.join(10)
         assert reader.value == [b"below"]
     stack.wait_kept(b"a")
 
@@ -185,7 +185,7 @@ def test_who_found_a_mark_waits_for_nobody(shared: Build) -> None:
     with holder(LEASES, place_of(b"a")):
         stack.levels.put_many([(b"a", Put(b"new"))])
         reader = gevent.spawn(stack.read, b"a")
-        reader.join(5)
+        reader.join(10)
         assert reader.value == [b"new"]
 
 

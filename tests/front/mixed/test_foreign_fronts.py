@@ -170,7 +170,7 @@ def test_times_of_expiry_are_kept(mixed: Mixed) -> None:
     detailed = json.loads(mixed.http("GET", "a", Accept="application/json")[1])
     assert detailed["value"] == "12" and 48 < detailed["ttl"] <= 50
     mixed.redis.set("b", "1", px=900)
-    wait_for(lambda: mixed.redis.get("b") is None, "it ends", 5)
+    wait_for(lambda: mixed.redis.get("b") is None, "it ends")
     assert mixed.redis.expire("a", -1) and mixed.memcache.get("a") is None
     assert mixed.redis.getex("n") is None
 
@@ -322,7 +322,7 @@ def test_a_cache_above_servers_of_any_kind(tmp_path: Path, kinds: tuple[str, str
         assert sorted(value for value in two.below("key:7") if value) == [b"newer"]
         assert [two.redis.incr("n") for _ in range(3)] == [1, 2, 3]
         two.redis.set("t", "x", ex=1)
-        wait_for(lambda: two.redis.get("t") is None, "it ends", 5)
+        wait_for(lambda: two.redis.get("t") is None, "it ends")
         for command in (["HSET", "h", "f", "v"], ["MULTI"], ["WATCH", "h"]):
             what = f"'{command[0].lower()}' is not served by an instance whose storage is {kinds[1]}"
             with pytest.raises(redis.ResponseError, match=f"{what} below other levels"):

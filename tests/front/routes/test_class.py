@@ -72,4 +72,4 @@ def test_writes_that_are_stuck_hold_back_no_reads(routed: Callable[..., Routed],
         for _ in range(8):  # of any worker
             client = stack.enter_context(redis.Redis(port=proxy.port, protocol=2))  # on the writers' connections
             assert [client.get("key") for _ in range(3)] == [b"copied"] * 3
-        assert monotonic() - began < 2.0
+        assert monotonic() - began < 8.0  # what waits for the frozen one waits for nine seconds
