@@ -14,7 +14,8 @@ cdef unsigned char* _pairs
 cdef class Sight:
     cdef bytes command
     cdef bytes client
-    cdef bytes buf
+    cdef bytes key
+    cdef unsigned long long digest
     cdef Py_ssize_t keys
     cdef Py_ssize_t key_start
     cdef Py_ssize_t key_end
@@ -49,9 +50,9 @@ cdef class Scribe(Author):
     cdef bytes failed_tail
     cdef Py_ssize_t fixed
     cdef readonly bytes nobody
-    cdef bytes stamp
+    cdef bytearray stamp
+    cdef Py_ssize_t ms_at
     cdef double stamp_end
-    cdef bytes second
     cdef double second_at
     cdef double second_end
 
@@ -61,4 +62,3 @@ cdef class Scribe(Author):
     cdef write_line(self, Sight sight)
     cdef adopt(self)
     cdef turn_stamp(self, double at)
-    cdef bytes key_text(self, bytes buf, Py_ssize_t start, Py_ssize_t end)

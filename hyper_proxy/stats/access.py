@@ -29,7 +29,6 @@ NAMES = (
     "connect_us", "storage_us", "merge_us", "write_us", "error",
 )  # fmt: skip
 DEPTH = 64
-LARGE_BYTES = 4096  # requests that are longer do not wait for others
 WIDTH = 24  # that a name is kept in: a copy of a length that the compiler knows takes two instructions
 MOST_DIGITS = 20
 
@@ -44,14 +43,14 @@ _pairs = PAIRS
 @cython.cclass
 class Sight:
     """What is known of a batch when it is answered. command: of its first request, with its first key at
-    buf[key_start:key_end]; client: by Scribe.client; node: the one that was waited for last, by Scribe.node; seconds as
-    in look.Phases.
+    [key_start:key_end] of what was read; client: by Scribe.client; node: the one that was waited for last, by
+    Scribe.node; seconds as in look.Phases. When it is noted: the key's digest, or the key as it stands in the line.
     """
 
     def __init__(self) -> None:
-        self.command = self.client = self.buf = b""
-        self.keys = self.key_start = self.key_end = self.requests = self.bytes_in = self.bytes_out = 0
-        self.node = b""
+        self.command = self.client = self.node = b""
+        self.key: bytes | None = None
+        self.keys = self.key_start = self.key_end = self.requests = self.bytes_in = self.bytes_out = self.digest = 0
         self.failed = False
         self.began = self.walked = self.queue_s = self.connect_s = self.storage_s = self.ended = self.written = 0.0
 
@@ -70,7 +69,8 @@ class Scribe(Author):
         self.sight = self.sights[0]
         self.noted = 0
         self.show_keys = False
-        self.stamp = self.second = b""
+        self.stamp = bytearray()
+        self.ms_at = 0
         self.stamp_end = self.second_end = self.second_at = 0.0
         self.epoch = -1
         self.adopt()
@@ -133,12 +133,16 @@ class Scribe(Author):
         sight: Sight = self.sight
         lines: Lines = cython.cast(Lines, self.outlet.lines)
         sight.client = client
-        sight.buf = buf
         sight.written = written
+        if self.show_keys:
+            sight.key = self.value(readable(buf[sight.key_start : sight.key_end]))
+        else:
+            sight.key = None
+            sight.digest = xxh64(buf, sight.key_start, sight.key_end, 0)
         if self.noted == 0:
             lines.promise(self)
         self.noted += 1
-        if self.noted == 64 or len(buf) > 4096:  # DEPTH, LARGE_BYTES
+        if self.noted == 64:  # DEPTH
             lines.finish()
             return
         if self.noted == len(self.sights):
@@ -159,14 +163,12 @@ class Scribe(Author):
     def write_line(self, sight: Sight) -> None:
         lines: Lines = cython.cast(Lines, self.outlet.lines)
         client: bytes = sight.client
-        buf: bytes = sight.buf
         written: cython.double = sight.written
-        key: bytes | None = self.key_text(buf, sight.key_start, sight.key_end) if self.show_keys else None
+        key: bytes | None = sight.key
         most: cython.Py_ssize_t = self.fixed + len(client) + len(sight.node) + len(sight.command) + 64
         if key is not None:
             most += len(key)
         at: cython.Py_ssize_t = lines.reserve(most)
-        sight.buf = b""
         if at < 0:
             return
         if written >= self.stamp_end:
@@ -176,8 +178,8 @@ class Scribe(Author):
         sizes: cython.p_uchar = self.sizes
         first: cython.Py_ssize_t = at
         waited: cython.double = sight.queue_s + sight.connect_s + sight.storage_s
-        at = _put(out, at, self.stamp)
-        at = _put(out, at, client)
+        _copy(out, at, self.stamp, 0, len(self.stamp))
+        at = _put(out, at + len(self.stamp), client)
         at = _put_quoted(out, at, sight.command, self.quoted)
         at = _put_name(out, at, names, sizes, 1)
         at = _put_digits(out, at, sight.requests)
@@ -187,7 +189,7 @@ class Scribe(Author):
         if key is not None:
             at = _put(out, at, key)
         else:
-            at = _put_digest(out, at, buf, sight.key_start, sight.key_end, self.quoted)
+            at = _put_digest(out, at, sight.digest, sight.key_end - sight.key_start, self.quoted)
         at = _put_name(out, at, names, sizes, 4)
         at = _put(out, at, sight.node)
         at = _put_digits(out, at, sight.bytes_in)
@@ -217,18 +219,18 @@ class Scribe(Author):
         if at >= self.second_end:
             wall: cython.double = time.time() - (now() - at)
             whole: cython.double = cython.cast(cython.longlong, wall)
-            self.second = encode(f"{second(int(whole))}.")
+            start = self.before + encode(f"{second(int(whole))}.")
+            self.ms_at = len(start)
+            self.stamp = bytearray(start + b"000" + self.head)
             self.second_at = at - (wall - whole)
             self.second_end = self.second_at + 1.0
         ms: cython.int = cython.cast(cython.int, (at - self.second_at) * 1000)
         ms = 0 if ms < 0 else 999 if ms > 999 else ms
-        self.stamp = b"%b%b%03d%b" % (self.before, self.second, ms, self.head)
+        stamp: cython.p_uchar = self.stamp
+        stamp[self.ms_at] = 48 + ms // 100
+        stamp[self.ms_at + 1] = 48 + ms // 10 % 10
+        stamp[self.ms_at + 2] = 48 + ms % 10
         self.stamp_end = self.second_at + (ms + 1) * 0.001
-
-    @cython.cfunc
-    def key_text(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> bytes:
-        """The key as it stands in a line, for people."""
-        return self.value(readable(buf[start:end]))
 
 
 @cython.cfunc
@@ -308,10 +310,9 @@ def _put_many_digits(out: cython.p_uchar, at: cython.Py_ssize_t, number: cython.
 
 @cython.cfunc
 @cython.inline
-def _put_digest(out: cython.p_uchar, at: cython.Py_ssize_t, buf: bytes, start: cython.Py_ssize_t,
-                end: cython.Py_ssize_t, quoted: cython.bint) -> cython.Py_ssize_t:
-    """What hyper_proxy.common.keyname.digest says of the key buf[start:end]."""
-    digest: cython.ulonglong = xxh64(buf, start, end, 0)
+def _put_digest(out: cython.p_uchar, at: cython.Py_ssize_t, digest: cython.ulonglong, size: cython.Py_ssize_t,
+                quoted: cython.bint) -> cython.Py_ssize_t:
+    """What hyper_proxy.common.keyname.digest says of a key of `size` bytes."""
     shift: cython.int
     if quoted:
         out[at] = 34
@@ -320,7 +321,7 @@ def _put_digest(out: cython.p_uchar, at: cython.Py_ssize_t, buf: bytes, start: c
         _copy(out, at, _pairs, 2 * ((digest >> shift) & 255), 2)
         at += 2
     out[at] = 58
-    at = _put_digits(out, at + 1, end - start)
+    at = _put_digits(out, at + 1, size)
     if quoted:
         out[at] = 34
         at += 1
