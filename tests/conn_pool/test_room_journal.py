@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import gevent
 import pytest
 
 from hyper_proxy.common.board import Board
+from hyper_proxy.common.turn import let_others_run
 from hyper_proxy.conn_pool.rooms.journal import Full, Journal
 
 
@@ -43,6 +45,29 @@ def test_a_key_that_is_missed_again_while_it_is_copied_is_kept_again(tmp_path: P
     assert other != path
     assert list(copier.read(other)) == [(0, b"a")]
     assert list(copier.read(path)) == [], "another one has copied it"
+
+
+def test_many_are_read_while_others_run(tmp_path: Path) -> None:
+    """Else a worker that reads all that was missed in a night would be taken for one that hangs."""
+    one = journal(tmp_path, 1 << 25)
+    many = [(0, b"key:%d" % number) for number in range(20_000)]
+    one.add(many)
+    one.begin_another()
+    one.add(many[:10])
+    turns = 0
+
+    def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            let_others_run()
+
+    other = gevent.spawn(count)
+    try:
+        assert list(one.read_all(sorted(tmp_path.iterdir()))) == many
+    finally:
+        other.kill()
+    assert turns >= 20
 
 
 def test_another_board_finds_the_files_that_are_there(tmp_path: Path) -> None:

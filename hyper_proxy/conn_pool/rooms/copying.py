@@ -113,8 +113,7 @@ class Copying:
             if not self.pair.catch_up(side):
                 return False
             gevent.sleep(GRACE_S)
-            records = dict.fromkeys(record for path in files for record in self.journals[side].read(path))
-            equal = self._copy_all(side, records)
+            equal = self._copy_all(side, self.journals[side].read_all(files))
             for path in files:
                 path.unlink(missing_ok=True)
             if equal and self.pair.cleaned(side, missed):

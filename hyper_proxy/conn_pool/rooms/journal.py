@@ -19,8 +19,10 @@ from pathlib import Path
 from zlib import crc32
 
 from hyper_proxy.common.board import Place
+from hyper_proxy.common.turn import let_others_run
 
 HEAD = struct.Struct(">II")
+TURN = 500  # records are read at once: a millisecond or two
 
 Missed = tuple[int, bytes]  # database, key
 
@@ -92,6 +94,16 @@ class Journal:
         known = [int(path.name.split(".")[-2]) for path in paths]  # the board may have been lost
         self.place.words[self.word] = 1 + max([int(self.place.words[self.word]), *known])
         return paths
+
+    def read_all(self, paths: Iterable[Path]) -> dict[Missed, None]:
+        """The records of these files, each once, in their order. There may be millions: others run meanwhile."""
+        found: dict[Missed, None] = {}
+        for path in paths:
+            for count, record in enumerate(self.read(path), 1):
+                found[record] = None
+                if count % TURN == 0:
+                    let_others_run()
+        return found
 
     def read(self, path: Path) -> Iterator[Missed]:
         """The records of a file."""
