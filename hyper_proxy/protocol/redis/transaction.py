@@ -24,6 +24,9 @@ MULTI = join_words([b"MULTI"])
 EXEC = join_words([b"EXEC"])
 DISCARD = join_words([b"DISCARD"])
 UNWATCH = join_words([b"UNWATCH"])
+ENDED = b"-EXECABORT"
+"""The one error to EXEC that ends a transaction for sure: a redis before 6.2 that is busy with a script, or loads its
+keys, refuses EXEC, and goes on queueing."""
 REMOVED = "a reload has taken its server away: begin anew"
 ENDS = frozenset({b"auth", b"client|reply", b"discard", b"exec", b"hello", b"multi", b"quit", b"reset", b"watch"})
 # What the proxy answers itself, or asks of every node, has no place inside a transaction on one server.
@@ -183,7 +186,7 @@ class Transaction:
         except (BackendError, ClientError):
             self.abandon()
             raise
-        if self.altered:
+        if self.altered or (reply.startswith(b"-") and not reply.startswith(ENDED)):
             self.abandon()
         else:
             self.storage.give_back(self.lane)

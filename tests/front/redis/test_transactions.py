@@ -8,6 +8,7 @@ import pytest
 import redis
 
 from tests.front.redis.conftest import Proxy, converse, encode
+from tests.kit.fakes import REDIS, FakeServer
 from tests.kit.servers import Running
 from tests.kit.wait import wait_for
 
@@ -209,6 +210,26 @@ def test_a_server_that_was_replaced_executes_no_transaction(
         pipe.multi()
         pipe.append(key, "er")
         assert pipe.execute() == [5]
+
+
+class _Busy:
+    """As a redis before 6.2 that is busy with a script: EXEC is refused, and its transaction is still there."""
+
+    garbage, surplus, greetings, read = REDIS.garbage, REDIS.surplus, REDIS.greetings, staticmethod(REDIS.read)
+
+    def answer(self, request: list[bytes]) -> bytes:
+        return b"-BUSY Redis is busy\r\n" if request == [b"EXEC"] else REDIS.answer(request)
+
+
+def test_a_transaction_that_its_server_has_not_ended_is_nobody_elses(start_proxy: Callable[..., Proxy]) -> None:
+    with FakeServer(_Busy()) as server:
+        client = start_proxy([server.address], workers=1).raw()
+        connections = []
+        for _ in range(2):
+            assert client.redis(b"MULTI") == client.redis(b"SET", b"k", b"v") == b"+OK\r\n"
+            assert client.redis(b"EXEC") == b"-BUSY Redis is busy\r\n"
+            connections.append(server.accepted)
+        assert connections[1] == connections[0] + 1
 
 
 def test_another_version_after_watch_holds_inside_the_transaction(proxy: Proxy) -> None:
