@@ -9,6 +9,7 @@ no time: if it has not, the key is at the new one, or nowhere.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -19,19 +20,21 @@ from hyper_proxy.conn_pool.moving.schedule import homes_at
 from hyper_proxy.stats.classes import ADMIN, READ, WRITE
 
 if TYPE_CHECKING:
+    from hyper_proxy.conn_pool.lane import Lane
     from hyper_proxy.conn_pool.moving.lane import MoveLane, Turn
     from hyper_proxy.conn_pool.moving.way import OwnLane
 
 MOST_KEYS = 64  # handed over at once: a server does nothing else meanwhile
 LONG_S = 1.0  # then nothing is asked for this group any more that may take longer than other questions
-QUESTION = 0  # positions: of what the old home has said
-PROBE = 1  # of what the new one has
+
+Hear = Callable[["Asking", bytes], None]
+"""What takes an answer: no bound method, for an Asking that held one would hold itself."""
 
 
 class Asking(Gather):
     """A question under way, in the place of whoever waits for the answer. group: requests, with the keys of each.
 
-    errors: why keys could not be handed over, when all is asked.
+    Asked are `batches` of keys, one after the other; errors: why keys could not be handed over, when all is asked.
 
     The first time nothing at the new home is replaced: should the question arrive twice, the second one late, it must
     not put an old value in the place of a new one. Where there is something it is what the old home has handed over
@@ -53,6 +56,7 @@ class Asking(Gather):
         self.replace = False
         self.own: OwnLane | None = None
         self.begun_at = monotonic()
+        self.hear: Hear = Asking._handed  # takes the answer to the question that is under way
         self.kind = self.detail = ""  # of the error, where the first batch is not handed over
 
     def ask(self) -> None:
@@ -70,16 +74,21 @@ class Asking(Gather):
             return
         self.kind = self.detail = ""
         if self.way.failures(keys):  # it is given more time than others: not to a home that is not well
-            self._probe()
+            self._probe(Asking._is_well)
         else:
             self._hand_over()
 
     def _is_over(self) -> bool:
         return self.way.schedule.ahead() != self.stage
 
-    def _probe(self) -> None:
-        """Ask the new home whether it is there."""
-        self.lane.asked[self.home].submit(self.lane.hello.probe, ADMIN, self, PROBE)
+    def _put(self, home: int, lane: Lane, question: bytes, klass: int, hear: Hear) -> None:
+        """To a home, which gives its answer to `hear`; the position says which one it was."""
+        self.hear = hear
+        lane.submit(question, klass, self, home)
+
+    def _probe(self, hear: Hear) -> None:
+        """Ask the new home whether it is well: whatever it answers, it is."""
+        self._put(self.home, self.lane.asked[self.home], self.lane.hello.probe, ADMIN, hear)
 
     def _hand_over(self) -> None:
         if self._is_over():
@@ -93,7 +102,7 @@ class Asking(Gather):
         if failures:
             self.own = way.own_lane(self.source, self.lane.hello)
             lane = self.own.lane
-        lane.submit(raw, WRITE, self, QUESTION)
+        self._put(self.source, lane, raw, WRITE, Asking._handed)
 
     def _let_go(self) -> None:
         if self.own is not None:
@@ -103,7 +112,7 @@ class Asking(Gather):
     def _look(self, kind: str, detail: str) -> None:
         """They are not handed over now, for this reason: are they there at all?"""
         self.kind, self.detail = kind, detail
-        self.lane.asked[self.source].submit(self.way.mover.look(self.batches[0]), READ, self, QUESTION)
+        self._put(self.source, self.lane.asked[self.source], self.way.mover.look(self.batches[0]), READ, Asking._looked)
 
     def _next(self) -> None:
         self.batches.popleft()
@@ -120,21 +129,18 @@ class Asking(Gather):
         """What a home has said."""
         assert isinstance(reply, bytes)
         self._let_go()
-        if position == PROBE:
-            self._proved()
-        elif self.detail:
-            self._looked(reply)
-        else:
-            self._handed(reply)
+        self.hear(self, reply)
 
-    def _proved(self) -> None:
-        """The new home is well."""
-        if self.detail:
-            self._refused(broken=True)
-        else:
-            self._hand_over()
+    def _is_well(self, reply: bytes) -> None:
+        """The new home, so it can be given what takes long."""
+        self._hand_over()
+
+    def _is_not_to_blame(self, reply: bytes) -> None:
+        """The new home is well though the talk with it broke off."""
+        self._refused(broken=True)
 
     def _handed(self, reply: bytes) -> None:
+        """What became of the first batch."""
         outcome = self.way.mover.outcome(reply)
         if outcome in (Outcome.DONE, Outcome.NONE):
             self.way.works(self.batches[0], outcome)
@@ -148,11 +154,12 @@ class Asking(Gather):
             if outcome is Outcome.UNREACHABLE:
                 self._give_way()
             elif outcome is Outcome.BROKEN:  # is it for the new home, or for the key?
-                self._probe()
+                self._probe(Asking._is_not_to_blame)
             else:
                 self._refused(broken=False)
 
     def _give_way(self) -> None:
+        """It is for the new home, or what lies before it: no key is handed over for a while."""
         self.way.pause.lengthen(self.detail)
         self._look("moving", self.detail)
 
@@ -167,6 +174,7 @@ class Asking(Gather):
         self._fail_first()
 
     def _looked(self, reply: bytes) -> None:
+        """Whether there are any of the first batch."""
         if self.way.mover.has_none(reply):
             self.way.works(self.batches[0], Outcome.NONE)
             self._next()
@@ -184,13 +192,13 @@ class Asking(Gather):
         """A home has said nothing. If it is the old one nothing more is asked: it has cost one deadline."""
         self._let_go()
         detail = self.way.silence(self.home, error)
-        if position == PROBE:
+        if position == self.home:
             self.detail = self.detail or detail
             self._give_way()
             return
         node = self.way.nodes[self.source]
         silent = BackendError(node.instance, node.where, error.kind, detail)
-        if error.kind == "timeout" and not self.detail:  # one of them may be too large
+        if error.kind == "timeout" and self.hear is Asking._handed:  # one of them may be too large
             for key in self.batches[0]:
                 self.way.suspect(key, detail)
         for keys in self.batches:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SHOWN_BYTES = 200  # of a server's refusal
 OWN_S = 2.0  # for the answer to a question of its own; no client's waits so long
-MOST_BROKEN = 3  # keys
+MOST_BROKEN = 3  # keys one after the other with which the talk broke off: then it is for none of them
 MOST_SUSPECTS = 1024  # which are remembered
 
 
@@ -77,14 +77,14 @@ class Way:
                 self.suspects.pop(key, None)
 
     def detail(self, home: int, reply: bytes) -> str:
-        """Of the error for requests whose keys the old home could not hand over."""
+        """Why requests are not sent whose keys the old home could not hand over; reply: what it has said."""
         said = reply[1:SHOWN_BYTES].decode(errors="replace").strip()
         return f"the request was not sent: its keys could not be moved from here to {self.nodes[home].where}: {said}"
 
     def blame(self, key: bytes, detail: str, broken: bool) -> None:
-        """This key alone could not be handed over; broken: for the talk broke off, though the other home is well.
+        """This key could not be handed over, asked for alone. broken: the talk broke off, though the new home is well.
 
-        Different keys, and none handed over between them: then it is for what lies between the homes.
+        Where that happens with several keys, and none is handed over meanwhile, it is for what lies between the homes.
         """
         if broken and key not in self.suspects:
             self.broken += 1
@@ -101,7 +101,7 @@ class Way:
             del self.suspects[next(iter(self.suspects))]
 
     def silence(self, home: int, error: BackendError) -> str:
-        """For those whose keys could not be asked for. They were not sent, whatever became of the question."""
+        """Why requests are not sent where a home has not answered, whatever became of the question."""
         why = str(error).partition("': ")[2]
         return f"the request was not sent: its keys must first be moved from here to {self.nodes[home].where}: {why}"
 
