@@ -32,7 +32,7 @@ def check_class(owner: Owner, what: str, made: object, base: type, asked: Sequen
 
 
 def check_function(owner: Owner, what: str, function: object, asked: Sequence[str]) -> None:
-    """Raises PluginError when it is no function, or not one of so many values."""
+    """Raises PluginError when it is no function, or can't be called with the values of these names."""
     if not callable(function):
         raise PluginError(owner, what, f"a function is wanted, not {shown(function)}")
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
@@ -51,6 +51,6 @@ def _check_call(owner: Owner, what: str, function: object, asked: Sequence[str])
         signature.bind(*asked)
     except TypeError as error:
         own = place_of_function(function, owner)
-        shown = [name for name in asked if name != "self"]
-        reason = f"it is called with ({', '.join(shown)}), which it does not take: {error}"
+        values = [name for name in asked if name != "self"]
+        reason = f"it is called with ({', '.join(values)}), which it does not take: {error}"
         raise PluginError(owner, what, reason, "" if own == owner.origin else own) from None

@@ -64,4 +64,4 @@ class Junction(ABC, Generic[L]):
 
     def open_lanes(self) -> list[Lane]:
         """One whose home is connected."""
-        return [self.lane(open.greeting) for open in self.home.open_lanes()]
+        return [self.lane(lane.greeting) for lane in self.home.open_lanes()]

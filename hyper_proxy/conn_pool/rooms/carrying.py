@@ -55,7 +55,7 @@ class Courier(Node):
 
 
 class Carrier:
-    """level: of the pair, for its deadlines."""
+    """Of one pair, to either side. level: that of the pair, for its deadlines."""
 
     def __init__(self, pair: Pair, level: Level, greeting: Greeting, speech: Speech, overlap: Overlap) -> None:
         self.pair = pair
@@ -69,7 +69,7 @@ class Carrier:
         self.most_bytes = int(BUSY_SHARE * self.read_ms / 1000 / busy_s) if busy_s else None
 
     def lane(self, side: int, db: int) -> Lane:
-        """To a side."""
+        """To a database of a side."""
         greeting: Any = self.greeting
         if hasattr(greeting, "db"):
             greeting = replace(greeting, db=db)
@@ -160,7 +160,7 @@ class Carrier:
             self.nodes[side].counts.copied += len(keys)
         finally:
             self.overlap.let_go(cells)
-        gevent.sleep(monotonic() - began)
+        gevent.sleep(monotonic() - began)  # half of the time is the clients'
 
     def _putting(self, key: bytes, replies: Sequence[bytes]) -> bytes:
         return self.speech.put_in(key, replies, replace=True) or self.speech.remove(key)
