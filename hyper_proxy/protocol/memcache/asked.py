@@ -6,32 +6,35 @@ from hyper_proxy.common.errors import ClientError
 from hyper_proxy.protocol.look import Asked
 from hyper_proxy.protocol.memcache import meta
 from hyper_proxy.protocol.memcache.command import LOCAL, META_STORE, STORE, STORE_CAS
+from hyper_proxy.protocol.memcache.commands import COMMANDS, UNKNOWN
 from hyper_proxy.protocol.memcache.framing import Framer, split_words
 
-LONGEST = 32  # of a name that is no command's
 STORES = frozenset({STORE, STORE_CAS, META_STORE})
 
 
 def describe(own: Framer, buf: bytes, start: int, end: int, index: int) -> Asked | None:
-    """The request number `index` of those in buf[start:end]; None when there is none. own: the session's framer."""
+    """The request number `index` of those in buf[start:end]; None when there is none. own: the session's framer.
+
+    Only what is a command is named: any other word may be a piece of a value that was cut wrongly.
+    """
     framer = Framer(own.max_key, 1 << 62, 1 << 62)
     while start < end:
         try:
             stop = framer.scan(buf, start)
         except ClientError:
             return None
-        if stop < 0:
-            return Asked(_name(buf, start, len(buf)), [])
         if not index:
-            return _described(framer, buf, start, stop)
+            return _described(framer, buf, stop) if stop >= 0 else _begun(buf, start)
+        if stop < 0:
+            return None
         index -= 1
         start = stop
     return None
 
 
-def _described(framer: Framer, buf: bytes, start: int, stop: int) -> Asked:
+def _described(framer: Framer, buf: bytes, stop: int) -> Asked:
     row = framer.command
-    name = _name(buf, start, framer.text_end)
+    name = row.name.decode()
     if framer.error is not None or row.form >= LOCAL:
         return Asked(name, [])
     if framer.several:
@@ -42,8 +45,9 @@ def _described(framer: Framer, buf: bytes, start: int, stop: int) -> Asked:
     return Asked(name, keys, False, given)
 
 
-def _name(buf: bytes, start: int, end: int) -> str:
-    return b"".join(buf[start:end].split(None, 1)[:1])[:LONGEST].decode("ascii", "replace")
+def _begun(buf: bytes, start: int) -> Asked:
+    word = buf[start:].lstrip(b" ").partition(b" ")[0]
+    return Asked(COMMANDS.get(word, UNKNOWN).name.decode(), [])
 
 
 def sizes(asked: Asked, reply: bytes) -> list[int] | None:

@@ -107,6 +107,8 @@ class MemcacheSession(Session):
                 size = min(self.swallow, n - start)
                 self.swallow -= size
                 start += size
+                if depth == self.depth:
+                    self.seen_from = start  # that was no request of this batch
                 continue
             try:
                 end = framer.scan(buf, start)
@@ -348,6 +350,7 @@ class MemcacheSession(Session):
                 if index == 0:
                     break
                 index -= 1
+                start += framer.swallow
         except ClientError:
             return ODD
         if framer.error is not None or framer.encoded or framer.command.form >= LOCAL:

@@ -16,12 +16,14 @@ from hyper_proxy.stats.classes import READ
 if not cython.compiled:
     from hyper_proxy.protocol.redis.command import Command
 
-LONGEST = 32  # of a name that is no command's
 ANY = 1 << 62  # the requests were within the limits when they were walked over
 
 
 def describe(buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t, index: cython.Py_ssize_t) -> Asked | None:
-    """The request number `index` of those in buf[start:end]; None when there is none."""
+    """The request number `index` of those in buf[start:end]; None when there is none.
+
+    Only what is a command is named: any other word may be a piece of a value that was cut wrongly.
+    """
     framer: Framer = Framer(ANY, ANY, ANY)
     stop: cython.Py_ssize_t = start
     command: Command | None
@@ -32,7 +34,7 @@ def describe(buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t, index
             return None
         if stop < 0:
             return _begun(buf, start)
-        if framer.argc:
+        if framer.argc and not (framer.inline and buf[start:stop].isspace()):
             if index == 0:
                 break
             index -= 1
@@ -75,7 +77,8 @@ def _begun(buf: bytes, start: int) -> Asked:
 
 
 def _unclear(name: bytes) -> Asked:
-    return Asked(name[:LONGEST].lower().decode("ascii", "replace"), [])
+    command: Command | None = COMMANDS.get(name.lower())
+    return Asked("" if command is None else command.name.decode(), [])
 
 
 def _described(argv: list[bytes]) -> Asked | None:

@@ -366,7 +366,7 @@ class RedisSession(Session):
                 if start >= self.seen_to:
                     return ODD
                 end = framer.scan(buf, start)
-                if framer.argc:
+                if framer.argc and not (framer.inline and buf[start:end].isspace()):
                     if index == 0:
                         break
                     index -= 1
