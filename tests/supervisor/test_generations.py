@@ -100,12 +100,21 @@ def test_a_candidate_that_is_killed_leaves_the_old_generation_as_it_was(start_st
     assert ask(fleet.port)[3] == "a"
 
 
+def connect_to_newest(fleet: StandInFleet, connect: Connect) -> Client:
+    """A client of the newest generation: the one before may just be emptying the queue of its socket."""
+
+    def newest() -> list[Client]:
+        client = connect(fleet)
+        return [client] * (int(client.ask()[1]) in fleet.worker_pids())
+
+    return wait_for(newest, "a client of the newest generation")[0]
+
+
 def test_no_more_than_two_generations_linger(start_standin: StartStandIn, connect: Connect) -> None:
     fleet = start_standin(workers=1, drain=60)
     clients: list[Client] = []
     for count in (2, 3, 4):
-        clients.append(connect(fleet))
-        clients[-1].ask()
+        clients.append(connect_to_newest(fleet, connect))
         clients[-1].wait_for_file(fleet, f"/nonexistent-{count}")  # a request that does not end
         fleet.change(workers=count, drain=60)
         assert fleet.reload().accepted
