@@ -8,6 +8,7 @@ import resource
 import socket
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from hyper_proxy.build import state
@@ -19,6 +20,7 @@ from scripts.benchmark.report import Results, Samples, machine, summary, table, 
 from scripts.benchmark.sides import DIRECT, Arena, Side, fill, misses
 
 IDLE_CLIENTS = 2000
+SETTLE_S = 0.3  # what is still done after the last answer belongs to the run: a log is written in pieces
 
 
 def options() -> argparse.Namespace:
@@ -47,8 +49,10 @@ def measure(case: Case, side: Side, requests: int, samples: Samples) -> None:
     pid = side.pids[case.protocol]
     before = cpu_s(pid)
     rate = drive(case, side.ports[case.protocol], requests)
+    time.sleep(SETTLE_S)
     samples.cpu_us.append((cpu_s(pid) - before) * 1e6 / requests)
     samples.rate.append(rate)
+    side.empty_log()
 
 
 def applies(case: Case, side: Side) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -51,11 +52,19 @@ BELOW = """
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Where to send the load of each protocol, and the root of the process tree that is charged for it."""
+    """Where to send the load of each protocol, and the root of the process tree that is charged for it. log: its file,
+    if it logs requests.
+    """
 
     name: str
     ports: dict[str, int]
     pids: dict[str, int]
+    log: Path | None = None
+
+    def empty_log(self) -> None:
+        """So that the next run writes to memory that was used before: that of a virtual machine is slow at first."""
+        if self.log:
+            os.truncate(self.log, 0)
 
 
 class Arena:
@@ -104,7 +113,7 @@ class Arena:
         fleet = self.stack.enter_context(Fleet(config, self.folder))
         more = f", {access_sample:g} logged" if access_sample else ", 2 levels" if below else ""
         name = f"{workers} worker{'s' * (workers > 1)}{more}"
-        return Side(name, ports, dict.fromkeys(ports, fleet.process.pid))
+        return Side(name, ports, dict.fromkeys(ports, fleet.process.pid), fleet.log if access_sample else None)
 
 
 def fill(side: Side, protocol: str) -> None:
