@@ -26,7 +26,7 @@ cdef class Client(Giver):
     cdef public Py_ssize_t lacking
     cdef bint held
     cdef bint leaving
-    cdef public bint refused
+    cdef public bint dismissed
     cdef bint closed
     cdef int writers
     cdef bytes data

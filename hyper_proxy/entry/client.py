@@ -55,7 +55,7 @@ class Client(Giver):
     lacking: cython.Py_ssize_t  # bytes that it lacks at least
     held: cython.bint  # not read from, for memory is short
     leaving: cython.bint  # it ends when what it waits for is answered
-    refused: cython.bint  # it is told why it is let go, and may be sending what nobody reads; the session says it
+    dismissed: cython.bint  # the session ends it, and it may be sending what nobody reads
     express: Taker | None  # the session
     on_hang_up: Callable[[], None] | None  # called when the client goes away while its request is being answered
     # Called with the size of an answer of which the client does not take all at once; and with 0 when that is over.
@@ -87,7 +87,7 @@ class Client(Giver):
         self.lacking = 0
         self.held = False
         self.leaving = False
-        self.refused = False
+        self.dismissed = False
         self.closed = False
         self.writers = 0  # greenlets that wait until they can write on
         self.on_hang_up = None
@@ -326,7 +326,7 @@ class Client(Giver):
         self.watcher.close()
         if self.writers:
             self._shut(SHUT_RDWR)  # wakes who waits
-        elif self.refused:
+        elif self.dismissed:
             LINGERING.take(self.sock)
         else:
             self.sock.close()

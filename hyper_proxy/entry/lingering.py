@@ -1,8 +1,9 @@
-"""Clients that were told why they are let go, maybe in the middle of sending: what still comes is read and dropped.
+"""Clients whose connection is ended behind an answer, maybe in the middle of sending: what still comes is dropped.
 
 When a socket is closed with bytes in it that nobody has read, or when some come afterwards, the system answers with a
-reset, and that can take the error from the client that has not read it yet. So the end is said first, and the client
-has a while to say its own: RFC 9112, 9.6, which is right for every protocol.
+reset, and that takes the rest of the answer from the client that has not read it yet: an error that says why, a value
+behind which it wanted the end itself. So the end is said first, and the client has a while to say its own: RFC 9112,
+9.6, which is right for every protocol.
 """
 
 from __future__ import annotations

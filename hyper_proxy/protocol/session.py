@@ -90,6 +90,7 @@ class Session(Observed):
                 self.feed(data)
                 data = b""  # or it would be kept until the client says something again
         finally:
+            self.client.dismissed = self.closing
             self.end()
             self.rest = None
 
@@ -272,14 +273,9 @@ class Session(Observed):
     def end(self) -> None:
         """The client is gone: release what was its own."""
 
-    def dismiss(self) -> None:
-        """The client is told why it is let go: it reads that though it may be sending what is not read any more."""
-        self.closing = True
-        self.client.refused = True
-
     def refuse_request(self, begun: bytearray) -> None:
         """A request has grown beyond every limit: its rest can't be skipped, so the client is told and closed."""
-        self.dismiss()
+        self.closing = True
         self.began = self.walked = now()
         self.seen = bytes(begun[:SEEN_BYTES])  # its name is there
         self.seen_from, self.seen_to = 0, len(begun)

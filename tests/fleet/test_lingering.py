@@ -39,6 +39,7 @@ MOST_CLIENTS = 128
 MOST_BYTES = 256 << 20
 TOO_LONG = b"the request is longer than limits.max_request_bytes (1048576)"
 PUT = b"PUT /v1/user/a HTTP/1.1\r\nHost: x\r\n"
+SET_BIG = b"*3\r\n$3\r\nSET\r\n$3\r\nbig\r\n$%d\r\n"
 BROKEN = b"*1\r\n$x\r\n"
 BROKEN_ANSWER = b"-ERR Protocol error: invalid bulk length\r\n"
 
@@ -105,6 +106,34 @@ def test_a_client_of_http_that_sends_what_nobody_reads_is_told(
     head, _, body = told(port, begun).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 %b " % status) and b"\r\nConnection: close" in head
     assert json.loads(body)["error"]["code"] == code
+
+
+@pytest.mark.parametrize(
+    ("protocol", "asked", "more"),
+    [
+        ("http", b"GET /v1/user/big HTTP/1.0\r\n\r\n", b"\r\n"),
+        ("http", b"GET /v1/user/big HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n"),
+        ("redis", b"GET big\r\nQUIT\r\n", b"PING\r\n"),
+    ],
+)
+def test_who_asks_for_the_end_reads_all_before_it_whatever_he_says_behind(
+    serve: Serve, protocol: str, asked: bytes, more: bytes
+) -> None:
+    _, port = serve(protocol)
+    size = 700_000  # more than the buffers hold that are given to this client
+    with ExitStack() as stack:
+        writer = connected(stack, port)
+        begun = PUT.replace(b"/a ", b"/big ") + b"Content-Length: %d\r\n\r\n" if protocol == "http" else SET_BIG
+        writer.sendall(begun % size + b"x" * size + b"\r\n" * (protocol == "redis"))
+        assert writer.recv(100)
+        client = stack.enter_context(socket.socket())
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        client.settimeout(30)
+        client.connect(("127.0.0.1", port))
+        client.sendall(asked)
+        assert client.recv(1, socket.MSG_PEEK)  # the answer has begun
+        client.sendall(more)
+        assert client.makefile("rb").read().count(b"x" * size) == 1
 
 
 def test_a_client_too_many_is_told_though_it_has_begun(serve: Serve) -> None:

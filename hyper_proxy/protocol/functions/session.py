@@ -57,7 +57,7 @@ class FunctionSession(Session):
                 raise self.misuse("opened", f"a Protocol is wanted, not {shown(opened)}")
             self.protocol = opened
         except HyperProxyError as fault:
-            self.dismiss()
+            self.closing = True
             client.write(self.error_reply(fault))
 
     def adopt(self) -> None:
@@ -120,7 +120,7 @@ class FunctionSession(Session):
     def let_go(self, fault: HyperProxyError, end: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Where the request ends that has come up to `end` is not known: the client is told why, and nothing more is
         read."""
-        self.dismiss()
+        self.closing = True
         self.taken = self.lacks = 0
         self.say(self.error_reply(fault))
         self.tally(ADMIN)

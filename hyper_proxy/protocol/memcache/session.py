@@ -116,7 +116,7 @@ class MemcacheSession(Session):
                 self.answer(wording.client_error(fault))
                 self.front.stats.error(fault.kind)
                 self.tally(UNKNOWN.klass)
-                self.dismiss()
+                self.closing = True
                 framer.key_start = 0  # that of a request before it
                 return n
             if end < 0:
@@ -145,7 +145,7 @@ class MemcacheSession(Session):
         if framer.error is not None:
             if buf[start : start + 5] in OF_HTTP:
                 # A web page can make a browser send a request here, and put commands into its body: hang up.
-                self.dismiss()
+                self.closing = True
             return self.refuse()
         taken: cython.bint = True
         if command.form >= LOCAL:

@@ -205,7 +205,7 @@ class RedisSession(Session):
             self.batch.add(error(f"ERR {fault}"))
             self.front.stats.error("client")
             self.tally(ADMIN)
-            self.dismiss()
+            self.closing = True
             framer.argc = 0  # what has been read of it is none
             return n
         except PluginError as fault:
