@@ -19,7 +19,7 @@ from tests.supervisor.standin import LINES
 from workers.log_writer import MAX_BYTES
 
 # What a request may take on a machine that does other things as well; one that waits for the log takes for ever.
-PATIENCE_S = 1.0
+PATIENCE_S = 10.0
 LINE_BYTES = 200  # and a little more, of the lines of the stand-in
 
 CONFIG = """
