@@ -35,7 +35,7 @@ class Given:
     def update(self, keys: Sequence[bytes], change: Change[Any]) -> tuple[Any, tuple[int, ...]]:
         """As that of a key space, which may call `change` in a thread of its own."""
         update = self.__getattr__("update")
-        _see_keys(keys)
+        _check_keys(keys)
 
         def watched(items: list[Item | None]) -> tuple[Sequence[Edit], Any]:
             return STOPWATCH.run(self._owner, "map", _edits_of, change, items)
@@ -45,7 +45,7 @@ class Given:
 
 def _edits_of(change: Change[Any], items: list[Item | None]) -> tuple[Sequence[Edit], Any]:
     edits, result = change(items)
-    _see_edits(edits, len(items))
+    _check_edits(edits, len(items))
     return edits, result
 
 
@@ -54,82 +54,82 @@ def _checked(verb: Callable[..., Any], check: Callable[..., None], *args: Any, *
     return verb(*args, **named)
 
 
-def _see_keys(keys: Collection[bytes], *rest: Any, **named: Any) -> None:
+def _check_keys(keys: Collection[bytes], *rest: Any, **named: Any) -> None:
     if not isinstance(keys, Collection):
         raise TypeError(f"keys are a list, not of the class {type(keys).__name__}")
     for key in keys:
-        _see_key(key)
+        _check_key(key)
 
 
-def _see_key(key: bytes, *rest: Any, **named: Any) -> None:
+def _check_key(key: bytes, *rest: Any, **named: Any) -> None:
     if not isinstance(key, bytes):
         raise TypeError(f"a key is bytes, not of the class {type(key).__name__}")
 
 
-def _see_entries(entries: Collection[tuple[bytes, Put]]) -> None:
+def _check_entries(entries: Collection[tuple[bytes, Put]]) -> None:
     if not isinstance(entries, Collection):
         raise TypeError(f"entries are a list, not of the class {type(entries).__name__}")
     for entry in entries:
         if not isinstance(entry, tuple) or len(entry) != 2 or not isinstance(entry[1], Put):
             raise TypeError(f"an entry is (key, Put), not of the class {type(entry).__name__}")
-        _see_key(entry[0])
-    _see_edits([put for _, put in entries], len(entries))
+        _check_key(entry[0])
+    _check_edits([put for _, put in entries], len(entries))
 
 
-def _see_edits(edits: Iterable[Edit], count: int) -> None:
+def _check_edits(edits: Iterable[Edit], count: int) -> None:
     if not isinstance(edits, list | tuple) or len(edits) != count:
         raise TypeError("change gives a list with an edit for each key, and a result")
     for edit in edits:
         if isinstance(edit, Put):
-            _see_fields(edit.value, edit.flags, edit.expires_at)
+            _check_fields(edit.value, edit.flags, edit.expires_at)
         elif isinstance(edit, Expire):
-            _see_fields(b"", 0, edit.expires_at)
+            _check_fields(b"", 0, edit.expires_at)
         elif edit is not None and not isinstance(edit, Remove):
             raise TypeError(f"an edit is Put, Expire, Remove or None, not of the class {type(edit).__name__}")
 
 
-def _see_fields(value: object, flags: object, expires_at: object) -> None:
+def _check_fields(value: object, flags: object, expires_at: object) -> None:
     wrong = fault_of_fields(value, flags, expires_at)
     if wrong:
         raise TypeError(f"what is to be stored {wrong}")
 
 
-def _see_store(
+def _check_store(
     key: bytes, value: bytes, flags: int = 0, expires_at: float | None = None, *rest: Any, **named: Any
 ) -> None:
-    _see_key(key)
-    _see_fields(value, flags, expires_at)
+    _check_key(key)
+    _check_fields(value, flags, expires_at)
 
 
-def _see_times(keys: Collection[bytes], expires_at: float | None) -> None:
-    _see_keys(keys)
-    _see_fields(b"", 0, expires_at)
+def _check_times(keys: Collection[bytes], expires_at: float | None) -> None:
+    _check_keys(keys)
+    _check_fields(b"", 0, expires_at)
 
 
-def _see_data(key: bytes, data: bytes, **named: Any) -> None:
-    _see_key(key)
-    _see_fields(data, 0, None)
+def _check_data(key: bytes, data: bytes, **named: Any) -> None:
+    _check_key(key)
+    _check_fields(data, 0, None)
 
 
-def _see_delta(key: bytes, delta: int) -> None:
-    _see_key(key)
+def _check_delta(key: bytes, delta: int) -> None:
+    _check_key(key)
     if not isinstance(delta, int):
         raise TypeError(f"a delta is a whole number, not of the class {type(delta).__name__}")
 
 
 CHECKS: dict[str, Callable[..., None]] = {
-    "get_many": _see_keys,
-    "read_many": _see_keys,
-    "delete_many": _see_keys,
-    "put_many": _see_entries,
-    "put_many_if_absent": _see_entries,
-    "expire_many": _see_times,
-    "persist": _see_key,
-    "store": _see_store,
-    "append": _see_data,
-    "prepend": _see_data,
-    "incr_signed": _see_delta,
-    "incr_unsigned": _see_delta,
+    "get_many": _check_keys,
+    "read_many": _check_keys,
+    "delete_many": _check_keys,
+    "put_many": _check_entries,
+    "put_many_if_absent": _check_entries,
+    "expire_many": _check_times,
+    "persist": _check_key,
+    "store": _check_store,
+    "append": _check_data,
+    "prepend": _check_data,
+    "incr_signed": _check_delta,
+    "incr_unsigned": _check_delta,
 }
 """By verb, what looks at its arguments; the others take none that would be kept. Errors name classes: what a client has
 sent is nothing for the log."""
