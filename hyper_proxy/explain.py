@@ -7,7 +7,7 @@ from typing import Any
 from hyper_proxy.common.keyname import digest
 from hyper_proxy.config.kinds import LOCAL
 from hyper_proxy.config.model import Config, Server
-from hyper_proxy.config.notes import suggest
+from hyper_proxy.config.notes import no_instance
 from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Key, Place, Sent
 from hyper_proxy.protocol.table import PROTOCOLS
 
@@ -16,11 +16,11 @@ def explain(config: Config, instance_name: str, words: list[bytes]) -> Explanati
     """What becomes of the request that consists of these words. Raises BadQuestion."""
     instance = config.instance(instance_name)
     if instance is None:
-        names = [one.name for one in config.instances]
-        known = suggest(instance_name, names) or f"; the configuration has {', '.join(names)}"
-        raise BadQuestion(f"there is no instance '{instance_name}'{known}")
+        raise BadQuestion(no_instance(instance_name, [one.name for one in config.instances]))
     if not words:
         raise BadQuestion("which command? A request has at least one word")
+    if len(words) == 1 and b" " in words[0].strip():
+        raise BadQuestion(f"{_shown(words[0])} is one word: write the request word by word, no quotes around it all")
     return PROTOCOLS[instance.protocol].explain(instance, words)
 
 

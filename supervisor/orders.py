@@ -95,13 +95,12 @@ class Orders:
             details = {
                 name: value for name, value in message.items() if name not in ("type", "id", "verb", "who") and value
             }
+            log.info("operator.order", verb=message["verb"], who=message["who"], **details)
             try:
                 order(answer, message)
             except Refused as error:
                 log.warning("operator.refused", verb=message["verb"], who=message["who"], **details, error=error)
                 self._not_done(answer, str(error))
-            else:
-                log.info("operator.order", verb=message["verb"], who=message["who"], **details)
 
         return obey
 

@@ -39,8 +39,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("-c", "--config", metavar="FILE", help="the fleet of this file, at its [admin] listen; no other")
     which.add_argument(
-        "--admin", metavar="ADDRESS", help=f"whichever fleet answers there: HOST:PORT or unix:PATH ({DEFAULT_ADMIN})"
-    )
+        "--admin", metavar="ADDRESS", type=_address,
+        help=f"whichever fleet answers there: HOST:PORT or unix:PATH ({DEFAULT_ADMIN})",
+    )  # fmt: skip
+
+
+def _address(text: str) -> str:
+    try:
+        return read_listen(text).address
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +83,10 @@ class Admin:
         except PermissionError as error:
             raise Unreachable(f"{self.address}: {error.strerror}: be the user of the fleet, or root") from error
         except (ConnectionRefusedError, FileNotFoundError) as error:
-            why = f"no fleet answers on {self.address} ([admin] listen): {error.strerror}"
+            why = f"no fleet answers on {self._asked}: {error.strerror}"
             raise Unreachable(why + self._moved) from error
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise Unreachable(f"the fleet does not answer on {self.address} ([admin] listen): {error}") from error
+            raise Unreachable(f"the fleet does not answer on {self._asked}: {error}") from error
         finally:
             connection.close()
         return response.status, answer
@@ -94,6 +102,11 @@ class Admin:
         if os.path.realpath(fleet["file"]) != os.path.realpath(self.file):
             other = f"the fleet of {fleet_name(fleet)} answers there"
             raise Unreachable(f"{self.address} is [admin] listen of {self.file}, but {other}{self._moved}")
+
+    @property
+    def _asked(self) -> str:
+        """With the key that says so, where a file does."""
+        return f"{self.address} ([admin] listen)" if self.file else self.address
 
     @property
     def _moved(self) -> str:

@@ -19,6 +19,7 @@ from hyper_proxy.config.codes import ERROR, WARNING
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """FILE... [--json]"""
+    parser.add_argument("-c", "--config", action="store_true", help="may stand before FILE, as with the other verbs")
     parser.add_argument("files", metavar="FILE", nargs="+", help="a configuration file (toml), or a pipe")
     parser.add_argument("--json", action="store_true", help="print one list of objects instead of lines")
 

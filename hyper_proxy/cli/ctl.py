@@ -23,7 +23,7 @@ UNAUTHORIZED = 401
 TOKEN_HINT = f"\nctl takes it from the file of -c FILE, or from the environment: {sidecar.TOKEN_VARIABLE}"
 
 POLL_S = 0.1
-WAITS, UPGRADES = "wait-ready", "upgrade"
+HEALTH, WAITS, UPGRADES = "health", "wait-ready", "upgrade"
 # An upgrade has a deadline of its own: [proxy] upgrade_timeout_s, 30 s by default.
 TIMEOUTS_S = {WAITS: 30.0, UPGRADES: 90.0}
 
@@ -72,8 +72,12 @@ def run(arguments: argparse.Namespace) -> int:
         return _upgrade(admin, timeout_s, arguments.json)
     order = ORDERS[name]
     status, answer = admin.ask(order.method, order.path, fields)
+    if name == HEALTH and status < 400 and not arguments.json:
+        page = admin.ask("GET", "/", {"format": "json"})
+        answer |= {"page": page[1]} if page[0] < 400 else {}
     _name(answer, admin)
-    return _print(name, status, answer, arguments.json)
+    code = _print(name, status, answer, arguments.json)
+    return FAILED if order.counts and not answer.get(order.counts) else code
 
 
 def _name(answer: Answer, admin: Admin) -> None:

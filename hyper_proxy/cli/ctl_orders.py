@@ -15,7 +15,7 @@ class Order:
     """A verb: the request it is, what of the answer it prints, and its line of help.
 
     `arguments` are the words after the verb, fields of the request in lower case; those in brackets may be left out.
-    `fixed` are further fields.
+    `fixed` are further fields. `counts` is the number in the answer that must not be 0, if it was to have any effect.
     """
 
     method: str
@@ -24,6 +24,7 @@ class Order:
     help: str
     arguments: tuple[str, ...] = ()
     fixed: dict[str, str] = field(default_factory=dict)
+    counts: str = ""
 
 
 ORDERS: dict[str, Order] = {
@@ -71,7 +72,8 @@ ORDERS: dict[str, Order] = {
         "POST", "/overrides/clear", show.summary, "take back all of drain, node, room and log-level"
     ),
     "disconnect": Order(
-        "POST", "/disconnect", show.summary, "end a client's connection: HOST:PORT, or HOST for many", ("ADDRESS",)
+        "POST", "/disconnect", show.summary, "end a client's connection: HOST:PORT, or HOST for many",
+        ("ADDRESS",), counts="closed",
     ),
     "reopen-logs": Order("POST", "/reopen-logs", show.summary, "open the log files anew: what USR1 does"),
     "workers": Order("POST", "/workers", show.summary, "+1 or -1, until the next reload", ("CHANGE",)),
@@ -106,7 +108,9 @@ def read_words(words: Sequence[str]) -> tuple[str, dict[str, str]]:
         if near and words[1] not in ORDERS:  # "node undrain" is no misspelt "node drain", it wants the contrary
             raise Misused(f"'{words[0]}' does not go on with '{words[1]}'{near}")
         raise Misused("\n  ".join([f"'{words[0]}' goes on:", *map(usage, starts)]))
-    near = suggest(said, ORDERS) or suggest(words[0], ORDERS)
+    if words[0].endswith(".toml"):
+        raise Misused(f"the file is named by -c: hyper-proxy ctl -c {' '.join(words)}")
+    near = suggest(said, ORDERS) or suggest(words[0], ORDERS, {"status": "health"})
     raise Misused(f"there is no verb '{said}'{near}\nhyper-proxy ctl --help lists them all")
 
 

@@ -60,9 +60,9 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 86_400:.0f}d"
 
 
-def moment(at: float) -> str:
+def moment(at: float, timespec: str = "seconds") -> str:
     """Seconds since 1970 as in the log: UTC."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(at, UTC).replace(tzinfo=None).isoformat(timespec=timespec) + "Z"
 
 
 def pretty(answer: Answer) -> str:
@@ -85,10 +85,18 @@ def summary(answer: Answer) -> str:
 
 
 def readiness(answer: Answer) -> str:
-    """Ready, or why not."""
-    return "ready" if answer["ready"] else "\n".join(["not ready:", *answer["reasons"]])
+    """Ready, and where it hurts (`page`: what / says); or why not."""
+    if not answer["ready"]:
+        return "\n".join(["not ready:", *answer["reasons"]])
+    page = answer.get("page", {})
+    pains = [f"  {pain['text']}" for pain in page.get("pains", ())]
+    more = [f"  and {len(pains) - PAINS} more: see the page"] if len(pains) > PAINS else []
+    word = page["state"]["word"] if pains else ""
+    return "\n".join([f"ready; {word}:" if word else "ready", *pains[:PAINS], *more])
 
 
+PAINS = 8
+"""Of so many pains the worst are told; the page has all."""
 WORKER_HEAD = (
     "slot", "pid", "generation", "state", "uptime", "restarts", "clients", "cpu_s", "memory", "lag_ms", "last_exit",
 )  # fmt: skip
@@ -168,8 +176,7 @@ def levels(answer: Answer) -> str:
 def nodes(answer: Answer) -> str:
     """One line for each server: its state, and counters since the fleet began; then who has none."""
     head = (
-        "instance", "node", "state", "connections", "in_flight", "queued", "requests", "errors", "p50_us_ever",
-        "p99_us_ever",
+        "instance", "node", "state", "connections", "in_flight", "queued", "requests", "errors", "p50_us", "p99_us",
     )  # fmt: skip
     states = node_states(answer)
     rows = [
@@ -260,7 +267,8 @@ def settings(answer: Answer) -> str:
 def events(answer: Answer) -> str:
     """The last events, as lines of the log."""
     return "\n".join(
-        f"{moment(row['at'])} {row['level']} {row['event']} " + _pairs(row["fields"]) for row in answer["events"]
+        f"{moment(row['at'], 'milliseconds')} {row['level']} {row['event']} {_pairs(row['fields'])}".rstrip()
+        for row in answer["events"]
     )
 
 
@@ -269,12 +277,13 @@ PHASES = ("parse", "queue", "connect", "storage", "merge", "write")
 
 
 def slowlog(answer: Answer) -> str:
-    """Slow requests, newest first, in milliseconds."""
-    head = ("at", "instance", "command", "key", "client", "node", "total", *PHASES, "error")
+    """Slow requests, newest first."""
+    times = ("total", *PHASES)
+    head = ("at", "instance", "command", "key", "client", "node", *(f"{name}_ms" for name in times), "error")
     rows = [
         (
             moment(row["at"]), row["instance"], row["command"], row["key"], row["client"], row["node"],
-            *(row[f"{name}_us"] / 1000 for name in ("total", *PHASES)), row["error"],
+            *(row[f"{name}_us"] / 1000 for name in times), row["error"],
         )
         for row in answer["slowlog"]
     ]  # fmt: skip
@@ -302,7 +311,8 @@ def keys(answer: Answer) -> str:
 
 def stacks(answer: Answer) -> str:
     """What greenlets do."""
-    return "\n\n".join(f"worker {row['worker']} (pid {row['pid']})\n{row['text']}" for row in answer["stacks"])
+    rows = sorted(answer["stacks"], key=lambda row: row["worker"])
+    return "\n\n".join(f"worker {row['worker']} (pid {row['pid']})\n{row['text']}" for row in rows)
 
 
 def version(answer: Answer) -> str:

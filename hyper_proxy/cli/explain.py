@@ -17,6 +17,7 @@ USAGE = 2
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """-c FILE [--json] INSTANCE COMMAND [ARG...]"""
+    parser.usage = "hyper-proxy explain -c FILE [--json] INSTANCE COMMAND [ARG...]"
     parser.add_argument("-c", "--config", metavar="FILE", required=True, help="the configuration (toml)")
     parser.add_argument("--json", action="store_true", help="print one object instead of lines")
     parser.add_argument("instance", metavar="INSTANCE", help="the name of an instance")

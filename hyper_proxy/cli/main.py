@@ -81,10 +81,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
 
 
+ELSEWHERE = {
+    "start": "serve", "run": "serve", "restart": "ctl upgrade", "status": "ctl health", "test": "check",
+    "validate": "check", "help": "--help", "version": "--version",
+}  # fmt: skip
+"""What other programs call it."""
+
+
 def _verb(word: str) -> str:
     if word not in VERBS:
-        raise argparse.ArgumentTypeError(f"there is no verb '{word}'{suggest(word, VERBS)}")
+        raise argparse.ArgumentTypeError(f"there is no verb '{word}'{_meant(word)}")
     return word
+
+
+def _meant(word: str) -> str:
+    """What may have been meant; the verbs of ctl, too, are in its own file, which a right word does not load."""
+    from hyper_proxy.cli.ctl_orders import ORDERS
+
+    shown = {name.removeprefix("show "): f"ctl {name}" for name in ORDERS if name.startswith("show ")}
+    return suggest(word, VERBS, {name: f"ctl {name}" for name in ORDERS} | shown | ELSEWHERE)
 
 
 class _Version(argparse.Action):

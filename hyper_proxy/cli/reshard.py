@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import signal
 import time
@@ -36,14 +37,25 @@ class Stop(Exception):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """-c FILE [--rate N] [--max-mb-s N] [--timeout-ms N] [--json] INSTANCE"""
     parser.add_argument("-c", "--config", metavar="FILE", required=True, help="the configuration (toml)")
-    parser.add_argument("--rate", type=float, default=0, metavar="N", help="move at most N keys a second")
-    parser.add_argument("--max-mb-s", type=float, default=0, metavar="N", help="move at most N MB a second")
+    parser.add_argument("--rate", type=_some, default=0, metavar="N", help="move at most N keys a second")
+    parser.add_argument("--max-mb-s", type=_some, default=0, metavar="N", help="move at most N MB a second")
     parser.add_argument(
         "--timeout-ms", type=int, default=TIMEOUT_MS, metavar="N",
         help=f"how long a server may wait for another one, {TIMEOUT_MS} by default: more for very large keys",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print objects, one a line, instead of sentences")
     parser.add_argument("instance", metavar="INSTANCE", help="the name of an instance")
+
+
+def _some(text: str) -> float:
+    """So many a second."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0; without it nothing is held back")
+    return number
 
 
 class Teller:

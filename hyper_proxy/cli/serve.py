@@ -28,8 +28,9 @@ ANSWER_S = 1.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """[-c FILE | --data DIR]"""
+    """[-c FILE | FILE | --data DIR]"""
     which = parser.add_mutually_exclusive_group()
+    which.add_argument("file", metavar="FILE", nargs="?", help="the same as -c FILE")
     which.add_argument("-c", "--config", metavar="FILE", help="the configuration; without it, the embedded default")
     which.add_argument(
         "--data",
@@ -46,10 +47,11 @@ def run(arguments: argparse.Namespace) -> int:
     except EstateError as error:
         print(f"hyper-proxy: {error}", file=sys.stderr)
         return os.EX_SOFTWARE
-    if arguments.config is None:
+    file = arguments.config or arguments.file
+    if file is None:
         return serve_embedded(Path(arguments.data) if arguments.data else default_data_folder(), crew, estate)
-    digest = digest_of(arguments.config)
-    config, findings = inspect_apart(arguments.config)
+    digest = digest_of(file)
+    config, findings = inspect_apart(file)
     if config is None:
         if estate is not None:
             estate.decline("\n".join(str(finding) for finding in findings if finding.level == "error"))

@@ -63,6 +63,8 @@ def second(at: int) -> str:
 def _value(value: object) -> str:
     if type(value) is int:
         return str(value)
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return text if _bare(text) else json.dumps(text, ensure_ascii=False)
 

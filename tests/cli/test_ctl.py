@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -172,6 +173,34 @@ def test_health_follows_drain_and_the_end(operated: Operated) -> None:
     assert "Connection refused" in gone.stderr
 
 
+def test_health_says_what_hurts_though_clients_may_come(
+    own: Callable[[Running], Running], redis_nodes: list[Running], tmp_path: Path
+) -> None:
+    gone = own(redis_server())
+    operated = Operated([redis_nodes[0], gone], tmp_path)
+    try:
+        assert operated.ctl("health") == "ready\n"
+        gone.kill()
+        with redis.Redis(port=operated.port, protocol=2) as client, pytest.raises(redis.ResponseError):
+            for number in range(100):
+                client.get(f"k{number}")
+        wait_for(lambda: "server b of instance shop" in operated.ctl("health"), "health tells of the server", 10)
+        first = operated.ctl("health").splitlines()[0]
+        assert first.startswith("ready; serving"), first
+    finally:
+        operated.fleet.stop()
+
+
+def test_an_order_stands_in_the_log_before_what_it_does(operated: Operated) -> None:
+    operated.ctl("stop")
+    assert operated.fleet.process.wait(10) == 0
+    log = operated.fleet.read_log()
+    assert 0 < log.index("operator.order verb=stop") < log.index("fleet.draining")
+    operated_stop = next(line for line in log.splitlines() if "operator.order verb=stop" in line)
+    assert "True" not in operated_stop
+    assert "False" not in operated_stop
+
+
 def test_wait_ready_waits_for_a_fleet_that_is_about_to_start(redis_nodes: list[Running], tmp_path: Path) -> None:
     fleet = Fleet(f'[[instance]]\nname = "shop"\nprotocol = "redis"\nlisten = ["127.0.0.1:{free_port()}"]\n'
                   f'  [[instance.level]]\n  storage = "redis"\n  servers = ["{redis_nodes[0].address}"]\n',
@@ -187,11 +216,14 @@ def test_clients_logs_and_the_level_of_the_log(operated: Operated) -> None:
     with redis.Redis(port=operated.port) as client:
         client.ping()
         assert operated.ctl("disconnect", "127.0.0.1") == "1 client disconnected\n"
+        nobody = run("-c", str(operated.fleet.file), "disconnect", "192.0.2.1")
+        assert (nobody.returncode, nobody.stdout) == (1, "0 clients disconnected\n"), "a slip is no success"
     assert operated.ctl("log-level", "debug") == "the log level is debug\n"
     assert operated.ctl("log-level") == "the log level is info\n"
     assert operated.refused("log-level", "loud") == "there is no level 'loud': debug, info, warning, error\n"
     assert operated.ctl("reopen-logs") == "the log files are opened anew\n"
     events = operated.ctl("show", "events")
+    assert re.search(r"(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info operator\.order verb=disconnect ", events)
     assert all(f"operator.order verb={verb}" in events for verb in ("disconnect", "log_level", "reopen_logs"))
 
 
@@ -201,8 +233,9 @@ def test_clients_logs_and_the_level_of_the_log(operated: Operated) -> None:
         (("sho", "workers"), "there is no verb 'sho workers'; did you mean 'show workers'?"),
         (("show", "wrkers"), "'show' does not go on with 'wrkers'; did you mean 'workers'?"),
         (("node", "drian", "shop", "a"), "'node' does not go on with 'drian'; did you mean 'drain'?"),
-        (("status",), "there is no verb 'status'; did you mean 'show stats'?\nhyper-proxy ctl --help lists them all\n"),
+        (("status",), "there is no verb 'status'; did you mean 'health'?\nhyper-proxy ctl --help lists them all\n"),
         (("quit",), "there is no verb 'quit'\nhyper-proxy ctl --help lists them all\n"),
+        (("shop.toml", "show", "nodes"), "the file is named by -c: hyper-proxy ctl -c shop.toml show nodes"),
         (("node",), "'node' goes on:\n  node drain INSTANCE NODE\n  node maintenance INSTANCE NODE\n"),
         (("node", "undrain", "shop", "a"), "'node' goes on:\n  node drain INSTANCE NODE\n"),
         (("node", "xyz"), "'node' goes on:\n  node drain INSTANCE NODE\n"),
@@ -265,7 +298,7 @@ def test_a_slow_request_is_one_line_with_the_phases_of_its_time() -> None:
     }  # fmt: skip
     head, row = rows(ctl_show.slowlog({"slowlog": [record]}))
     shown = dict(zip(head, row, strict=True))
-    assert (shown["total"], shown["storage"], shown["write"]) == ("251.5", "251.4", "0.0")
+    assert (shown["total_ms"], shown["storage_ms"], shown["write_ms"]) == ("251.5", "251.4", "0.0")
     assert (shown["at"], shown["node"], shown["error"]) == ("1970-01-01T00:00:00Z", "a", "-")
     assert ctl_show.slowlog({"slowlog": []}) == "no request was slow"
 

@@ -7,6 +7,7 @@ import inspect
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -40,7 +41,15 @@ def test_version_says_whether_the_hot_loops_are_compiled(capsys: pytest.CaptureF
     assert capsys.readouterr().out.startswith(f"hyper-proxy {__version__}, hot loops: ")
 
 
-@pytest.mark.parametrize(("words", "said"), [([], "VERB"), (["chek"], "did you mean 'check'?"), (["check"], "FILE")])
+@pytest.mark.parametrize(("words", "said"), [([], "VERB"), (["chek"], "did you mean 'check'?"), (["check"], "FILE"),
+    (["reload"], "did you mean 'ctl reload'?"), (["relaod"], "did you mean 'ctl reload'?"),
+    (["nodes"], "did you mean 'ctl show nodes'?"), (["stop"], "did you mean 'ctl stop'?"),
+    (["start"], "did you mean 'serve'?"), (["reshrad"], "did you mean 'reshard'?"),
+    (["reshard", "-c", "x.toml", "--rate", "-1", "shop"], "'-1' is not a number above 0"),
+    (["ctl", "--admin", "127.0.0.1", "health"], "'127.0.0.1' has no port: host:port is wanted"),
+    (["explain"], "usage: hyper-proxy explain -c FILE [--json] INSTANCE COMMAND [ARG...]"),
+    (["serve", "-c", "x.toml", "y.toml"], "not allowed with argument"),
+])
 def test_wrong_usage_is_status_2(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         cli.main(words)
@@ -63,6 +72,22 @@ def test_check_imports_neither_the_fleet_nor_gevent() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_the_package_is_the_command() -> None:
+    words = [sys.executable, "-m", "hyper_proxy", "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"hyper-proxy {__version__}")
+
+
+@pytest.mark.parametrize("words", [["check", "-c"], ["serve"], ["serve", "-c"]])
+def test_a_file_is_named_with_and_without_c(words: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text("oops = 1\n")
+    command = [sys.executable, "-m", "hyper_proxy", *words, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode == os.EX_CONFIG
+    assert f"{file}:1: error: HP104 oops: unknown key" in done.stdout + done.stderr
 
 
 def test_an_error_of_the_project_is_one_line_and_status_1(

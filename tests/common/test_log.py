@@ -22,6 +22,11 @@ def test_a_line_has_time_level_event_and_fields() -> None:
     assert line == b"1970-01-01T00:00:00.500Z info worker.ready slot=0 boot_s=0.25 pid=7\n"
 
 
+def test_values_without_letters_of_python() -> None:
+    line = TEXT.line(0, "info", "e", {"fast": True, "pinned": False, "why": None})
+    assert line == b"1970-01-01T00:00:00.000Z info e fast=true pinned=false why=null\n"
+
+
 @pytest.mark.parametrize(
     ("value", "written"),
     [

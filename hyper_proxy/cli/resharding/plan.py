@@ -10,6 +10,7 @@ from enum import Enum
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.config.load import load
 from hyper_proxy.config.model import Level, Server
+from hyper_proxy.config.notes import no_instance
 from hyper_proxy.conn_pool.moving.schedule import Schedule, homes_at
 from hyper_proxy.hashing.placement import Placement
 from hyper_proxy.hashing.routes.build import build_level
@@ -106,7 +107,7 @@ def plan_of(file: str, name: str) -> Plan:
     config = load(file)
     instance = config.instance(name)
     if instance is None:
-        raise BadOrder(f"there is no instance '{name}'; there are {', '.join(one.name for one in config.instances)}")
+        raise BadOrder(no_instance(name, [one.name for one in config.instances]))
     level = instance.levels[-1]
     schedule = Schedule.of(level)
     if schedule is None or level.route is None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from hyper_proxy.common.errors import BackendError, ClientError, PolicyDenied
 from hyper_proxy.config.model import Instance
+from hyper_proxy.config.notes import suggest
 from hyper_proxy.conn_pool.moving.pools import check_all
 from hyper_proxy.conn_pool.moving.schedule import Schedule
 from hyper_proxy.conn_pool.rooms.mirror import UNTOLD
@@ -72,7 +73,9 @@ def explain(instance: Instance, argv: list[bytes]) -> Explanation:
         row = commands.resolve(argv)
     except wording.ErrorReply as fault:
         # A server adds the first words of the request, which whoever asks has just typed.
-        raise BadQuestion(str(fault).removeprefix("ERR ").partition(", with args")[0]) from fault
+        said = str(fault).removeprefix("ERR ").partition(", with args")[0]
+        known = argv[0].lower() in commands.COMMANDS
+        raise BadQuestion(said + ("" if known else suggest(argv[0].decode("latin-1"), commands.FACTS))) from fault
     if row.name in PAIRS and not len(argv) % 2:
         raise BadQuestion(wording.wrong_arity(row).decode().removeprefix("ERR "))
     ground = Ground(instance, row.klass == command.READ and not _is_alone(row, argv))
