@@ -13,6 +13,9 @@ from hyper_proxy.config.notes import suggest
 from hyper_proxy.config.table_split import placed
 from hyper_proxy.hashing.routes.build import build_level
 
+OTHER_NAMES = {"consistent": "ketama' or 'libmemcached_ketama", "consistent_hashing": "ketama"}
+"""What distributions are called elsewhere, by PHP and libmemcached among others."""
+
 
 def hash_fault(name: str) -> str | None:
     """What is wrong with the name of a hash."""
@@ -28,7 +31,8 @@ def distribution_fault(name: str) -> str | None:
     base = name.partition("-")[0]
     if base in hashing.DISTRIBUTIONS:
         return None
-    return f"unknown distribution '{name}'{suggest(base, hashing.DISTRIBUTIONS)}"
+    near = suggest(base, hashing.DISTRIBUTIONS, OTHER_NAMES)
+    return f"unknown distribution '{name}'{near or '; docs/hashing.md has all of them'}"
 
 
 def placement_fault(level: Level) -> str | None:

@@ -33,9 +33,12 @@ def read_listen(text: str) -> Listen:
     """An address to listen on."""
     if text.startswith("unix:"):
         return Listen(path=_socket_path(text.removeprefix("unix:")))
+    port_alone = text.removeprefix("*").removeprefix(":")
+    if port_alone.isdecimal():
+        raise ValueError(f"{text!r} has no address: for all of this machine write 0.0.0.0:{port_alone}")
     host, port, rest = _host_and_port(text)
     if rest is not None:
-        raise ValueError(f"'{text}' is not host:port or unix:/path")
+        raise ValueError(f"{text!r} is not host:port or unix:/path")
     return Listen(host=host, port=port)
 
 
@@ -43,8 +46,10 @@ def read_server(text: str) -> Server:
     """A server reached over a socket: address, optional weight, optional alias."""
     place, blank, alias = text.strip().partition(" ")
     alias = alias.strip()
+    if "\t" in place:
+        raise ValueError(f"{text!r}: a blank stands between address and alias, no tab")
     if blank and not _ALIAS.fullmatch(alias):
-        raise ValueError(f"the alias '{alias}' must be one word of visible ASCII characters")
+        raise ValueError(f"the alias {alias!r} must be one word of visible ASCII characters")
     if place.startswith("unix:"):
         path, colon, weight = place.removeprefix("unix:").rpartition(":")
         return Server(path=_socket_path(path if colon else weight), weight=_weight(weight) if colon else 1, name=alias)
@@ -60,38 +65,41 @@ def read_file(text: str, folder: str, *, named: bool = False) -> Server:
     if not path or path.endswith("/") or not path.isprintable():
         raise ValueError(f"{path!r} is not the path of a file")
     if alias and not _ALIAS.fullmatch(alias):
-        raise ValueError(f"the alias '{alias}' must be one word of visible ASCII characters")
+        raise ValueError(f"the alias {alias!r} must be one word of visible ASCII characters")
     return Server(file=os.path.abspath(os.path.join(folder, path)), name=alias)
 
 
 def _host_and_port(text: str) -> tuple[str, int, str | None]:
     """host, port and what follows a second colon (None when there is none)."""
+    scheme, is_url, address = text.partition("://")
+    if is_url:
+        raise ValueError(f"write {address!r} without '{scheme}://'")
     if text.startswith("["):
         host, closed, rest = text[1:].partition("]")
         if not closed or not _V6.fullmatch(host):
-            raise ValueError(f"'{text}' does not begin with an IPv6 address in brackets")
+            raise ValueError(f"{text!r} does not begin with an IPv6 address in brackets")
         rest = rest.removeprefix(":") if rest.startswith(":") else ""
     else:
         host, _, rest = text.partition(":")
         if not _HOST.fullmatch(host):
-            raise ValueError(f"'{text}' does not begin with a host name or address")
+            raise ValueError(f"{text!r} does not begin with a host name or address")
     port, colon, tail = rest.partition(":")
     if not port:
-        raise ValueError(f"'{text}' has no port: host:port is wanted")
+        raise ValueError(f"{text!r} has no port: host:port is wanted")
     if not (port.isascii() and port.isdecimal()) or not 1 <= int(port) <= MAX_PORT:
-        raise ValueError(f"the port '{port}' is not a number from 1 to {MAX_PORT}")
+        raise ValueError(f"the port {port!r} is not a number from 1 to {MAX_PORT}")
     return host, int(port), tail if colon else None
 
 
 def _weight(text: str) -> int:
     if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= MAX_WEIGHT:
-        raise ValueError(f"the weight '{text}' is not a number from 1 to {MAX_WEIGHT}")
+        raise ValueError(f"the weight {text!r} is not a number from 1 to {MAX_WEIGHT}")
     return int(text)
 
 
 def _socket_path(path: str) -> str:
     if not path.startswith("/") or path.endswith("/"):
-        raise ValueError(f"'{path}' is not the absolute path of a unix socket")
+        raise ValueError(f"{path!r} is not the absolute path of a unix socket")
     size = len(path.encode())
     if size > MAX_SOCKET_PATH:
         raise ValueError(f"the path of a unix socket has at most {MAX_SOCKET_PATH} bytes, this one has {size}")

@@ -92,13 +92,15 @@ def _build_servers(
     """The servers of the first room and of the second, which may be empty."""
     rooms: list[list[Server]] = [[]]
     for index, text in enumerate(texts):
-        if text == ROOMS:
+        is_file = storage in FILES
+        if text == ROOMS or (text and not text.strip("-") and not is_file):
+            if text != ROOMS:
+                notes.add((*path, index), "HP110", f"what stands between two rooms is {ROOMS!r}: four dashes")
             rooms.append([])
             continue
         server = BLANK_SERVER
         if text is not None:
             try:
-                is_file = storage in FILES
                 server = read_file(text, folder, named=storage != "sqlite") if is_file else read_server(text)
             except ValueError as error:
                 if storage:  # else it is said that nobody knows it, and what its servers look like

@@ -68,4 +68,5 @@ CODES: dict[str, Code] = {
     "HP407": Code(WARNING, "the code of a plug-in can be written by everybody"),
     "HP408": Code(WARNING, "an instance writes below copies that another one keeps"),
     "HP409": Code(WARNING, "what a server holds that returns to its room is left to a default"),
+    "HP410": Code(WARNING, "this system lacks a user, group or folder, without which a fleet does not start"),
 }

@@ -32,8 +32,13 @@ _OPEN_FILES = ("/dev/", "/proc/")
 """Where a shell's pipes have names. Nothing lies beside them: relative paths start from the current folder."""
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)")
 # What tomllib says of a string that goes on to the end of its line: not what its writer has done.
-_OPEN_STRING = ("Illegal character '\\n'", 'Expected "\'" (at end of document)')
-_HINTS = dict.fromkeys(_OPEN_STRING, ": is the string closed on this line?")
+_OPEN_STRING = ("Illegal character '\\n'", 'Expected "\'"')
+_HINTS = {
+    **dict.fromkeys(_OPEN_STRING, ": is the string closed on this line?"),
+    "Invalid value": ': a string is written in "straight quotes"',
+}
+_TWICE = "Cannot overwrite a value"
+_MARK = "\ufeff"
 
 
 def load(path: str) -> Config:
@@ -93,14 +98,20 @@ def read_bytes(path: str, once: bool = False) -> bytes:
 def inspect_text(text: str, path: str) -> tuple[Config | None, list[Finding]]:
     """All findings about a text, and the configuration if none of them is an error."""
     notes = Notes(path, {})
+    if text.startswith(_MARK):
+        notes.add((), "HP103", "begins with a byte order mark, which toml does not have: save it as UTF-8 without BOM")
+        return None, notes.findings
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError; so is a number of 5000 digits
         message = str(error)
         place = _AT_LINE.search(message)
         notes.lines = {(): int(place[1]) if place else _open_line(text)}
-        hint = _HINTS.get(reason := _AT_LINE.sub("", message).strip(), "")
-        notes.add((), "HP103", f"is not valid toml: {reason}{hint}")
+        reason = _AT_LINE.sub("", message).replace(" (at end of document)", "").strip()
+        line = text.split("\n")[notes.line(()) - 1]
+        if reason == _TWICE and "=" in line:
+            reason = f"{line.partition('=')[0].strip()} is set twice"
+        notes.add((), "HP103", f"is not valid toml: {reason}{_HINTS.get(reason, '')}")
         return None, notes.findings
     notes.lines = find_lines(text)
     return _check(data, path, notes)

@@ -21,6 +21,17 @@ _SUBJECT = {"instance": "protocol", "level": "storage"}
 _PLUGGED = frozenset(("protocol", "storage", "hash", "distribution"))
 """The keys whose names plug-ins may add to."""
 
+TWEMPROXY = {
+    "hosts": "servers of a level", "redis": "protocol and storage", "redis_db": "db of the level",
+    "redis_auth": "password, of the instance (for clients) and of the level (for servers)",
+    "client_connections": "[instance.limits] max_clients", "server_connections": "connections of the level",
+    "auto_eject_hosts": 'route = { eject = "main" } of the level', "server_retry_timeout": "[instance.level.backoff]",
+    "server_failure_limit": "nothing: the first failure counts", "preconnect": "nothing: the proxy decides itself",
+    "backlog": "nothing: as long as the system allows", "tcpkeepalive": "nothing: it is always on",
+    "reuse_port": "nothing: it is always on",
+}  # fmt: skip
+"""What keys of its file are called here; `hyper-proxy import nutcracker` turns a whole file into one of ours."""
+
 
 class Reader:
     """Reads one file's tables; `folder` is what relative paths start from."""
@@ -32,7 +43,9 @@ class Reader:
     def table(self, section: str, raw: object, path: Path, subject: object = None) -> Values:
         """All keys and sub-tables of a section ("" is the file), defaults filled in."""
         if not isinstance(raw, dict):
-            self.notes.add(path, "HP105", f"a table is wanted here, not {type_name(raw)}")
+            keys = ", ".join([*keys_of(section), *sections_in(section)][:3])
+            wanted = f"a table is wanted here, not {type_name(raw)}: {header_of(section)} with {keys}"
+            self.notes.add(path, "HP105", wanted)
             return self.blank(section, path, subject)
         settings, tables = keys_of(section), sections_in(section)
         if section in _SUBJECT:
@@ -93,6 +106,7 @@ class Reader:
         elsewhere += [header_of(name) for name, row in SECTIONS.items() if row.key == key]
         if elsewhere:
             hint = f"; it belongs in {' or '.join(elsewhere)}"
+        hint = hint or (f"; of twemproxy; here: {TWEMPROXY[key]}" if key in TWEMPROXY else "")
         self.notes.add((*path, key), "HP104", f"unknown key{hint or suggest(key, self.known(section))}")
 
     @staticmethod

@@ -20,6 +20,10 @@ class Say:
     def __call__(self, path: Path, message: str) -> None:
         self.notes.add(path, self.code, message)
 
+    def is_default_for(self, path: Path) -> bool:
+        """Does a default stand in for what the file says here, since that is wrong?"""
+        return path in self.notes.faulty
+
     def written(self, path: Path) -> bool:
         """Does the file itself say this, or is it a default?"""
         return path in self.notes.lines

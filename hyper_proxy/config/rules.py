@@ -22,7 +22,6 @@ from hyper_proxy.config.build import BLANK_SERVER
 from hyper_proxy.config.copies import unreached_copies
 from hyper_proxy.config.key_space_rules import key_space_faults, unseen_writes
 from hyper_proxy.config.kinds import CACHES, KNOWING, LOCAL, NETWORK, PLACED, STORAGES
-from hyper_proxy.config.log_rules import log_has_a_place
 from hyper_proxy.config.model import MAIN, Config, Level
 from hyper_proxy.config.move_rules import keys_can_move, shares_server
 from hyper_proxy.config.notes import Notes, Path, show_path
@@ -30,6 +29,7 @@ from hyper_proxy.config.policy_rules import policy_faults
 from hyper_proxy.config.room_rules import room_faults, unsaid_returns
 from hyper_proxy.config.route_rules import route_faults, unused_pools
 from hyper_proxy.config.rule import Say, levels_of, pools_of, repeats, servers_of
+from hyper_proxy.config.system_rules import log_has_a_place, the_system_has_it
 from hyper_proxy.config.table_rules import (
     columns_are_fixed_or_kept,
     items_are_whole,
@@ -43,6 +43,8 @@ from hyper_proxy.config.topology_rules import topology_faults
 
 MEMCACHE_KEY_BYTES = 250
 """The longest key of memcached's protocol (KEY_MAX_LENGTH)."""
+LEAST_PORT = 10
+"""No server listens below; a weight is usually as small."""
 SPARE_FILES = 64
 """Files of a worker that are neither clients nor servers: logs, pipe, loop, libraries."""
 
@@ -202,7 +204,11 @@ def placement_is_sound(config: Config, say: Say) -> None:
     """HP401"""
     for path, level in levels_of(config):
         repeated = any(len({one.label for one in pool}) < len(pool) for pool in pools_of(level))  # noted already
-        if _placeable(level) and not repeated and catalogue().placement_fault(level) is None:
+        for at, server in servers_of(level, path):
+            if 0 < server.port < LEAST_PORT:
+                say(at, f"the port is {server.port}: is it missing, and this the weight?")
+        replaced = any(say.is_default_for((*path, key)) for key in ("hash", "distribution"))
+        if _placeable(level) and not repeated and not replaced and catalogue().placement_fault(level) is None:
             for trap in catalogue().placement_traps(level):
                 say((*path, "distribution"), trap)
 
@@ -258,6 +264,7 @@ RULES: dict[str, Callable[[Config, Say], None]] = {
     "HP406": pools_are_used,
     "HP408": copies_see_writes,
     "HP409": returns_are_chosen,
+    "HP410": the_system_has_it,
 }
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
+from hyper_proxy.config.notes import suggest
 from hyper_proxy.hashing.errors import HashingError
 from hyper_proxy.hashing.hash import Hash
 from hyper_proxy.hashing.names import Server, full_name
@@ -31,9 +31,7 @@ def find_row(kind: str, name: str, table: Mapping[str, Row]) -> tuple[Row, tuple
         if options and not table[base].options:
             raise HashingError(f"{kind} '{name}': '{base}' takes no options")
         return table[base], tuple(options)
-    nearest = difflib.get_close_matches(base.lower(), table, n=1, cutoff=0.0)
-    hint = f": did you mean '{nearest[0]}'?" if nearest else ""
-    raise HashingError(f"unknown {kind} '{name}'{hint}")
+    raise HashingError(f"unknown {kind} '{name}'{suggest(base, table) or '; docs/hashing.md has all of them'}")
 
 
 def build_hash(name: str) -> Hash:

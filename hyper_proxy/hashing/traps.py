@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from hyper_proxy.hashing.build import build, find_row
 from hyper_proxy.hashing.lookup import Ring
-from hyper_proxy.hashing.names import Server, full_name
+from hyper_proxy.hashing.names import Server, full_name, ring_name
 from hyper_proxy.hashing.placement import Placement
 from hyper_proxy.hashing.tables import DISTRIBUTIONS, HASHES, DistributionRow
 
@@ -51,8 +51,16 @@ def no_alias(choice: Choice) -> Iterator[str]:
         yield (
             f"distribution '{choice.distribution}' places keys by the names of servers, and {', '.join(bare)} "
             f"{'have' if len(bare) > 1 else 'has'} no alias: another address would move keys. "
-            "To add an alias now moves keys too, unless it equals the old name"
+            f"To add an alias now moves keys too, unless it equals the old name{_such_as(choice)}"
         )
+
+
+def _such_as(choice: Choice) -> str:
+    """How the first of them is written with the name that it has in twemproxy's ring, the default."""
+    hosts = [server for server in choice.servers if server.host and not server.name]
+    if choice.row is not DISTRIBUTIONS["ketama"] or not hosts:
+        return ""
+    return f': "{full_name(hosts[0])}:{hosts[0].weight} {ring_name(hosts[0])}"'
 
 
 def equal_points(choice: Choice) -> Iterator[str]:

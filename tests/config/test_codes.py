@@ -79,6 +79,11 @@ CASES = (
          BEGINS.replace("}", ", back = 2030-01-31T02:00:10Z }")),
     Case("HP228", FULL, '"/tmp/hyper_proxy.log"', '"/nowhere/proxy.log"', '"/dev/stderr"'),
     Case("HP228", FULL, '"/tmp/hyper_proxy.log"', '"/tmp"', '""'),
+    Case("HP410", FULL, "workers = 2", 'user = "n0body-at-all"', 'user = "root"'),
+    Case("HP410", FULL, "workers = 2", 'group = "n0body-at-all"', 'group = "root"'),
+    Case("HP410", FULL, "workers = 2", 'pidfile = "/nowhere/pid"', 'pidfile = "/tmp/pid"'),
+    Case("HP410", FULL, '"unix:/tmp/user.sock"', '"unix:/nowhere/user.sock"', '"unix:/tmp/other.sock"'),
+    Case("HP410", FULL, '"127.0.0.1:22122"', '"unix:/nowhere/admin.sock"', '"unix:/tmp/admin.sock"'),
     Case("HP227", LEVELS, 'storage = "redis"', 'storage = "redis"\ndistribution = "random"',
          'storage = "redis"\nread_only = true\ndistribution = "random"', "distribution"),
     Case("HP301", FULL, "backoff.max_ms = 1000", "backoff.max_ms = 9", "backoff.max_ms = 10"),
@@ -265,11 +270,35 @@ def test_servers_of_several_levels_have_names_of_their_own() -> None:
         ('storage = "redis"', 'storage = "redis"\nroute = { shadow = "main" }', "HP107", "of is missing"),
         ('storage = "redis"', 'storage = "lushan"', "HP204", "lushan cannot serve redis"),
         (":1 b", ":1 a", "HP203", "the alias 'a' is already"),
+        ("10.0.0.1:6379:1 a", "redis://10.0.0.1:6379", "HP110", "write '10.0.0.1:6379' without 'redis://'"),
+        (":1 a", ":1\\ta", "HP110", "'10.0.0.1:6379:1\\ta': a blank stands between address and alias, no tab"),
+        ("10.0.0.1:6379", "10.0.0.1\u00a0:6379", "HP110", "'10.0.0.1\\xa0:6379:1' does not begin with"),
+        ("10.0.0.1:6379:1 a", "10.0.0.1:1 a", "HP401", "the port is 1: is it missing, and this the weight?"),
+        ("127.0.0.1:6380", ":6380", "HP109", "for all of this machine write 0.0.0.0:6380"),
+        ("127.0.0.1:6380", "*:6380", "HP109", "for all of this machine write 0.0.0.0:6380"),
+        ("127.0.0.1:6380", "6380", "HP109", "for all of this machine write 0.0.0.0:6380"),
+        ('storage = "redis"', 'storage = "redis"\nredis_db = 1', "HP104", "unknown key; of twemproxy; here: db of the"),
+        ('storage = "redis"', 'storage = "redis"\nbacklog = 1', "HP104", "here: nothing: as long as the system allows"),
+        ('storage = "redis"', 'storage = "redis"\nreds = 1', "HP104", "unknown key"),
+        ('storage = "redis"', 'storage = "redis"\ntimeout = 400',
+         "HP105", "not an integer: [instance.level.timeout] with connect_ms, read_ms, queue_ms"),
+        ('storage = "redis"', 'storage = "redis"\nhash = "crc32"\ndistribution = "consistent"',
+         "HP106", "unknown distribution 'consistent'; did you mean 'ketama' or 'libmemcached_ketama'?"),
+        ('"user"', "user", "HP103", 'Invalid value: a string is written in "straight quotes"'),
+        ('name = "user"', 'name = "user"\nname = "other"', "HP103", "name is set twice"),
+        ("[[instance]]", "\ufeff[[instance]]", "HP103", "save it as UTF-8 without BOM"),
     ],
 )  # fmt: skip
 def test_one_mistake_is_one_finding(old: str, new: str, code: str, says: str) -> None:
     (found,) = findings(change(PLAIN, old, new))
     assert found.code == code and says in found.message
+
+
+def test_dashes_divide_the_rooms_however_many_they_are() -> None:
+    found = [one for one in findings(change(ROOMED, '"----"', '"---"')) if one.level == ERROR]
+    assert [(one.code, one.message.partition(": ")[2]) for one in found] == [
+        ("HP110", "what stands between two rooms is '----': four dashes")
+    ]
 
 
 @pytest.mark.parametrize(

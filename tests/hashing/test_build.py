@@ -18,11 +18,11 @@ PAGE = Path(__file__).parents[2] / "docs" / "hashing.md"
 @pytest.mark.parametrize(
     ("hash", "distribution", "tag", "message"),
     [
-        ("fnv1a64", "ketama", "", "unknown hash 'fnv1a64': did you mean 'fnv1a_64'?"),
-        ("MD5", "ketama", "", "unknown hash 'MD5': did you mean 'md5'?"),
+        ("fnv1a64", "ketama", "", "unknown hash 'fnv1a64'; did you mean 'fnv1a_64'?"),
+        ("MD5", "ketama", "", "unknown hash 'MD5'; did you mean 'md5'?"),
         ("md5-unsigned", "ketama", "", "hash 'md5-unsigned': 'md5' takes no options"),
         ("fnv1a_64-signed", "ketama", "", "hash 'fnv1a_64-signed': the only option of this hash is '-unsigned'"),
-        ("md5", "ketma", "", "unknown distribution 'ketma': did you mean 'ketama'?"),
+        ("md5", "ketma", "", "unknown distribution 'ketma'; did you mean 'ketama'?"),
         ("md5", "ketama-5", "", "distribution 'ketama-5': 'ketama' takes no options"),
         ("md5", "ketama", "{", "hash_tag '{': must be empty or two ASCII characters"),
         ("md5", "ketama", "{}}", "hash_tag '{}}': must be empty or two ASCII characters"),
@@ -85,6 +85,7 @@ GIANT = Server(host="10.0.0.1", port=1, name="c", weight=500)
         ("crc32", "libmemcached_ketama_weighted", numbered(3), ()),  # the hash is ignored
         ("crc32", "modula", numbered(3), ()),
         ("", "ketama", BARE, ("10.0.0.1:6379 has no alias",)),
+        ("", "ketama", BARE, ('unless it equals the old name: "10.0.0.1:6379:1 10.0.0.1:6379"',)),
         ("", "ketama", BARE[:1], ()),
         ("", "envoy_maglev", BARE, ("10.0.0.1:6379 has no alias",)),
         ("", "modula", BARE, ()),
