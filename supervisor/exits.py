@@ -8,6 +8,9 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+FAILED = 1  # that of Python for an exception which nobody has caught
+ON_STDERR = "its traceback is on standard error (of a service: in the journal)"
+
 
 def explain_exit(status: int) -> str:
     """A wait status in words: "exit code 3", "signal KILL (possibly out of memory)"."""
@@ -15,6 +18,13 @@ def explain_exit(status: int) -> str:
     if not name:
         return f"exit code {os.waitstatus_to_exitcode(status)}"
     return f"signal {name}" + (" (possibly out of memory)" if name == "KILL" else "")
+
+
+def explain_failure(status: int) -> str:
+    """The same of a process that has not said why it could not begin."""
+    if os.WIFEXITED(status) and os.waitstatus_to_exitcode(status) == FAILED:
+        return f"{explain_exit(status)}: {ON_STDERR}"
+    return explain_exit(status)
 
 
 def signal_name(status: int) -> str:

@@ -20,7 +20,7 @@ from hyper_proxy.common.leases import LEASES
 from hyper_proxy.config.model import Config
 from supervisor.children import Children
 from supervisor.current import Current
-from supervisor.exits import Exit
+from supervisor.exits import Exit, explain_failure
 from supervisor.loop import Loop
 from supervisor.pipe import Pipe
 from supervisor.roster import Roster
@@ -230,7 +230,7 @@ class Fleet(Roster):
         booting, expected = slot.state is SlotState.BOOTING, slot.state is SlotState.DRAINING and status == 0
         end = Exit(status, slot.blame or slot.boot_error, time.monotonic() - slot.born_at_s)
         if booting and not slot.boot_error:
-            slot.boot_error = end.cause
+            slot.boot_error = explain_failure(status)
         delay_s = slot.note_death(end)
         report = log.info if expected or self.stopping else log.error
         # Before any worker has served, all are likely to fail alike, and the master says why, once, as it gives up.

@@ -26,9 +26,13 @@ _PR_SET_NO_NEW_PRIVS = 38
 
 
 class PrivilegeError(HyperProxyError):
-    """The user can't be had; the text names the key to change."""
+    """The user can't be had; `key` is the setting to change, which the text names, too."""
 
     kind = "privilege"
+
+    def __init__(self, text: str, key: str = "proxy.user") -> None:
+        super().__init__(f"{text}; change {key}")
+        self.key = key
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +57,11 @@ def user_of(config: Config) -> User | None:
     try:
         entry = pwd.getpwnam(config.user) if config.user else pwd.getpwuid(os.getuid())
     except KeyError:
-        raise PrivilegeError(f"there is no user '{config.user}' on this system; change proxy.user") from None
+        raise PrivilegeError(f"there is no user '{config.user}' on this system") from None
     try:
         gid = grp.getgrnam(config.group).gr_gid if config.group else entry.pw_gid
     except KeyError:
-        raise PrivilegeError(f"there is no group '{config.group}' on this system; change proxy.group") from None
+        raise PrivilegeError(f"there is no group '{config.group}' on this system", "proxy.group") from None
     return User(entry.pw_name, entry.pw_uid, gid, tuple(os.getgrouplist(entry.pw_name, gid)))
 
 
@@ -81,7 +85,7 @@ def _become(user: User, current: Current) -> None:
         os.setresuid(user.uid, user.uid, user.uid)
     except PermissionError as error:
         text = f"this process may not become user '{user.name}': {error.strerror}"
-        raise PrivilegeError(f"{text}; start it as root or change proxy.user") from error
+        raise PrivilegeError(f"{text}; start it as root") from error
     _prctl(_PR_SET_NO_NEW_PRIVS)
     # Changing the user takes it away: its own /proc entries would be root's, unreadable for the sidecar.
     _prctl(_PR_SET_DUMPABLE)

@@ -204,7 +204,11 @@ class Reloader:
         if transaction.committing:
             self._fleet.kill(slot, f"it can't take the new configuration: {message['error']}")
         else:
-            self._abort(f"worker {slot.index} can't take it: {message['error']}")
+            error, key = f"worker {slot.index} can't take it: {message['error']}", message["key"]
+            line, path = transaction.judgement.lines.get(key, 0) if key else 0, transaction.plan.config.path
+            if line:
+                error = f"{path}:{line}: error: {key}: {message['why']}"
+            self._abort(error, line, key if line else "")
 
     def _committed(self, slot: Slot, message: Message) -> None:
         slot.generation = message["generation"]
@@ -281,7 +285,7 @@ class Reloader:
             names = ", ".join(f"worker {slot.index} (pid {slot.pid})" for slot in silent)
             self._abort(f"{names} did not answer within {self._current.config.prepare_timeout_s:g} s")
 
-    def _abort(self, error: str) -> None:
+    def _abort(self, error: str, line: int = 0, key: str = "") -> None:
         transaction = self._transaction
         if transaction is None:
             return
@@ -292,7 +296,8 @@ class Reloader:
         drop(transaction.plan.listeners, self._current.listeners)
         if transaction.plan.admin is not self._current.admin:
             transaction.plan.admin.close()
-        self._finish(verdict.refused(self._current.generation, error, file=transaction.plan.config.path))
+        path = transaction.plan.config.path
+        self._finish(verdict.refused(self._current.generation, error, file=path, line=line, key=key))
 
     def _finish(self, result: Verdict) -> None:
         self.last = result

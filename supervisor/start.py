@@ -54,11 +54,15 @@ def run(
 
 def _in_words(error: HyperProxyError, config: Config, who_answers: WhoAnswers) -> str:
     """What can't be had, what to change, and if that is the sidecar's address, who has it."""
+    lines = lines_in(config.path)
+    key = getattr(error, "key", "")
     text = f"{error} in {config.path}" if config.path else f"{error} in a configuration of your own: -c FILE"
+    if key and key in lines:
+        text = f"{config.path}:{lines[key]}: error: {error}"
     if not isinstance(error, ListenError) or error.key != ADMIN_LISTEN:
         return text
     said = who_answers(config)
     parts = [error.fact if said else text]
-    if config.path and error.key not in lines_in(config.path):
+    if config.path and error.key not in lines:
         parts.append(f"It is the default of [admin] listen, which {config.path} does not set")
     return ". ".join([*parts, said] if said else parts)

@@ -22,7 +22,7 @@ from supervisor.census import Census
 from supervisor.children import Children
 from supervisor.current import Current
 from supervisor.estate import VARIABLE, leave
-from supervisor.exits import explain_exit
+from supervisor.exits import explain_failure
 from supervisor.fleet import Fleet
 from supervisor.herald import Herald
 from supervisor.loop import Loop, Timer
@@ -216,7 +216,7 @@ class Upgrader:
             self._pipe.finish({"type": "leave"})  # It was the process in between that ended, if it can hear this.
             self._pipe = None
         self._cancel_timer()
-        self._fail(self._reason or f"it ended with {explain_exit(status)} before it was ready", pid)
+        self._fail(self._reason or f"it ended before it was ready, with {explain_failure(status)}", pid)
         self._reloader.hold("")
 
     def _fail(self, error: str, pid: int = 0) -> None:

@@ -27,7 +27,7 @@ from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.common.frames import Message
 from hyper_proxy.config.model import Config
 from workers.actions import Actions
-from workers.fault import in_words
+from workers.fault import in_words, unforeseen
 from workers.heartbeat import Heartbeat
 from workers.log_writer import QueueSink
 from workers.pipe import MasterPipe
@@ -89,7 +89,7 @@ class Life:
             self._tell_failure(in_words(error, self._config))
             return None
         except BaseException as error:
-            self._tell_failure(f"{type(error).__name__}: {error}")
+            self._tell_failure(unforeseen(error))
             raise
         return engine, switch
 

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+
 from hyper_proxy.common.birth import Birth
+from hyper_proxy.common.frames import encode_frame
 from hyper_proxy.config.model import Config
+from workers.fault import unforeseen
 
 
 def main(birth: Birth, config: Config) -> int:
     """Lives a worker's life; returns the exit code of the process."""
+    try:
+        live = _load()
+    except BaseException as error:  # nothing is there yet by which Life would tell it
+        os.write(birth.pipe_fd, encode_frame({"type": "failed", "error": unforeseen(error)}))
+        raise
+    return live(birth, config)
+
+
+def _load() -> Callable[[Birth, Config], int]:
+    """All that a worker imports."""
     from gevent import config as gevent_config
     from gevent import monkey
 
@@ -18,4 +33,4 @@ def main(birth: Birth, config: Config) -> int:
     from hyper_proxy.engine import Engine
     from workers.life import Life
 
-    return Life(birth, config).run(Engine)
+    return lambda birth, config: Life(birth, config).run(Engine)

@@ -17,7 +17,7 @@ from typing import Any
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.common.frames import Message
 from hyper_proxy.config.model import Config, bound_address
-from workers.fault import in_words
+from workers.fault import in_words, key_of, unforeseen
 from workers.port import EnginePort, adopt
 
 
@@ -68,18 +68,18 @@ class Switch:
         try:
             offer.prepared = self._engine.prepare(config)
         except HyperProxyError as error:
-            self._refuse(offer.number, in_words(error, config))
+            self._refuse(offer.number, in_words(error, config), key_of(error, config), str(error))
             return
         except Exception as error:  # noqa: BLE001  this configuration must not serve, and the worker goes on as it was
             traceback.print_exc()
-            self._refuse(offer.number, f"{type(error).__name__}: {error}")
+            self._refuse(offer.number, unforeseen(error))
             return
         offer.config, offer.generation, offer.close = config, message["generation"], message["close"]
         self._answer({"type": "prepared", "id": offer.number})
 
-    def _refuse(self, number: int, error: str) -> None:
+    def _refuse(self, number: int, error: str, key: str = "", why: str = "") -> None:
         self._forget()
-        self._answer({"type": "refused", "id": number, "error": error})
+        self._answer({"type": "refused", "id": number, "error": error, "key": key, "why": why})
 
     def commit(self, message: Message) -> None:
         """Takes the prepared configuration into force: no yield between its parts.

@@ -32,6 +32,17 @@ class LimitExceeded(ClientError):
         self.limit = self.word = limit
 
 
+class SettingRefused(HyperProxyError):
+    """A worker can't do what the file says of an instance; `key` is where, below the instance: level[0].route."""
+
+    kind = "setting"
+
+    def __init__(self, instance: str, key: str, text: str) -> None:
+        super().__init__(text)
+        self.instance = instance
+        self.key = key
+
+
 class PolicyDenied(HyperProxyError):
     """A rule of the configuration forbids the request; the text names the rule and the key that changes it."""
 

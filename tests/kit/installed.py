@@ -20,8 +20,8 @@ sys.exit(main.main())
 """
 
 BROKEN = {
-    "does not compile": ("def main(:\n", "exit code 1"),
-    "lacks a module": ("import no_such_module\n", "exit code 1"),
+    "does not compile": ("def main(:\n", "exit code 1: its traceback is on standard error"),
+    "lacks a module": ("import no_such_module\n", "exit code 1: its traceback is on standard error"),
     "ends at once": ("raise SystemExit(7)\n", "exit code 7"),
     "crashes": ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", "signal SEGV"),
     "never gets ready": ("import signal\nsignal.pause()\n", "it was not ready within"),

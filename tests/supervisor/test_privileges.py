@@ -107,14 +107,14 @@ def refused(folder: Path, text: str, command: list[str]) -> str:
 def test_who_is_not_root_becomes_nobody_else(tmp_path: Path) -> None:
     log = refused(tmp_path, text_of(free_port(), tmp_path, "root"), AS_NOBODY if IS_ROOT else [])
     assert "this process may not become user 'root': Operation not permitted" in log
-    assert "change proxy.user in " in log
+    assert re.search(r"/\S+:\d+: error: this process may not become .*; change proxy\.user\b", log)
 
 
 def test_a_user_or_group_that_is_unknown_is_named(tmp_path: Path) -> None:
     log = refused(tmp_path, text_of(free_port(), tmp_path, "n0body-at-all"), [])
-    assert "there is no user 'n0body-at-all' on this system; change proxy.user in " in log
+    assert re.search(r"/\S+:\d+: error: there is no user 'n0body-at-all' on this system; change proxy\.user\b", log)
     log = refused(tmp_path, text_of(free_port(), tmp_path, "", group="n0body-at-all"), [])
-    assert "there is no group 'n0body-at-all' on this system; change proxy.group in " in log
+    assert re.search(r"/\S+:\d+: error: there is no group 'n0body-at-all' on this system; change proxy\.group\b", log)
 
 
 def test_a_group_takes_the_place_of_the_users_own() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -100,6 +102,33 @@ def refused(file: Path) -> str:
     done = subprocess.run([*COMMAND, "serve", "-c", str(file)], cwd=ROOT, capture_output=True, text=True, timeout=15)
     assert done.returncode == 71, done
     return done.stderr
+
+
+def test_a_place_that_can_not_be_had_is_named_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "shop.toml"
+    admin, text = f'[admin]\nlisten = "127.0.0.1:{free_port()}"\n', config_text(free_port())
+    file.write_text(admin + text.replace("[proxy]\n", '[proxy]\npidfile = "gone/pid"\n'))
+    wanted = f"{file}:4: error: cannot use the pid file {tmp_path}/gone/pid: No such file or directory; change proxy.p"
+    assert wanted in refused(file)
+    file.write_text(admin + text.replace("127.0.0.1:", f"unix:{tmp_path}/gone/", 1))
+    assert re.search(rf"{file}:\d+: error: cannot listen on unix:.*; change instance\[0\]\.listen", refused(file))
+
+
+def test_a_worker_that_can_not_even_load_says_why(tmp_path: Path) -> None:
+    program, file = tmp_path / "program.py", tmp_path / "shop.toml"
+    program.write_text(
+        'import sys\nsys.modules["hyper_proxy.engine"] = None\n'
+        "from hyper_proxy.cli.main import main\nsys.exit(main())\n"
+    )
+    file.write_text(f'[admin]\nlisten = "127.0.0.1:{free_port()}"\n{config_text(free_port())}')
+    command = [sys.executable, str(program), "serve", "-c", str(file)]
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=30
+    )
+    assert done.returncode == 3, done
+    assert "no worker could start: ModuleNotFoundError: import of hyper_proxy.engine halted" in done.stderr
+    assert "; the traceback is on standard error (of a service: in the journal)" in done.stderr
+    assert "Traceback (most recent call last)" in done.stderr
 
 
 def test_a_second_fleet_of_one_file_hears_of_the_first(start_standin: StartStandIn, tmp_path: Path) -> None:

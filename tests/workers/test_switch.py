@@ -112,7 +112,7 @@ def test_commit_takes_all_into_force_in_one_go(desk: Desk) -> None:
 def test_a_refusal_says_why_and_leaves_nothing_behind(desk: Desk) -> None:
     desk.engine.refuse = True
     desk.offer(1)
-    assert desk.answers == [{"type": "refused", "id": 1, "error": "no"}]
+    assert desk.answers == [{"type": "refused", "id": 1, "error": "no", "key": "", "why": "no"}]
     assert not desk.offered_is_open()
     desk.switch.commit({"id": 1})
     assert desk.engine.calls == []

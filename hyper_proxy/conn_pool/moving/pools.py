@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from gevent import get_hub
 
-from hyper_proxy.common.errors import ClientError
+from hyper_proxy.common.errors import ClientError, HyperProxyError, SettingRefused
 from hyper_proxy.config.model import Level, Route
 from hyper_proxy.conn_pool.moving.lane import BEGIN_ANEW
 from hyper_proxy.conn_pool.moving.mover import Mover
@@ -49,7 +49,10 @@ class MovingPools(Pools):
         schedule = Schedule.of(level)
         assert schedule is not None
         if previous is not None:
-            schedule.check_begin(previous.schedule)
+            try:
+                schedule.check_begin(previous.schedule)
+            except HyperProxyError as error:
+                raise SettingRefused(instance, "level[0].route", str(error)) from None
         self.plan = self.schedule = schedule
         self.mover = mover
         self.elders: Iterable[Elder] = ()  # storages of configurations before this one

@@ -83,8 +83,8 @@ class Schedule:
             if moment not in before and left < LEAD_S:
                 least = self.before_s + LEAD_S
                 raise HyperProxyError(
-                    "a route `move`: all workers must know the moment in which keys begin to move or go back before it "
-                    f"comes: set one that is at least {least:.1f} seconds ahead when the file is loaded"
+                    f"`begins`, or `back`, must be at least {least:.1f} seconds ahead when a running fleet loads the "
+                    "file, so that all its workers know it in time"
                 )
 
 

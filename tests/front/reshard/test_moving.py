@@ -257,7 +257,12 @@ def test_a_moment_that_has_come_is_refused_by_a_running_fleet(moving: Callable[.
     move.begins = datetime.now(UTC) + timedelta(seconds=3)
     move.fleet.write(move.config(move.route()))
     verdict = move.fleet.reload()
-    assert not verdict.accepted and "seconds ahead" in verdict.body["error"]
+    line = next(n for n, text in enumerate(move.fleet.file.read_text().splitlines(), 1) if "begins" in text)
+    assert not verdict.accepted
+    place = f"{move.fleet.file}:{line}: error: instance[0].level[0].route: `begins`, or"
+    assert verdict.body["error"].startswith(place)
+    assert "seconds ahead" in verdict.body["error"]
+    assert (verdict.body["line"], verdict.body["key"]) == (line, "instance[0].level[0].route")
     assert client.get("x") == b"1"
 
 
