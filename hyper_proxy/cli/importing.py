@@ -31,16 +31,21 @@ class Format:
 
 
 FORMATS: dict[str, Format] = {"nutcracker": Format(nutcracker, "twemproxy's YAML file, all pools")}
+OTHER_NAMES = {"twemproxy": "nutcracker"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """FORMAT FILE [-o OUT [--force]]"""
     parser.epilog = "What to write in the place of a file of mcrouter is told in docs/migrating.md."
     known = "; ".join(f"{name}: {row.help}" for name, row in FORMATS.items())
-    parser.add_argument("format", metavar="FORMAT", choices=FORMATS, help=known)
+    parser.add_argument("format", metavar="FORMAT", type=_own_name, choices=FORMATS, help=known)
     parser.add_argument("file", metavar="FILE", help="the file to read, or a pipe")
     parser.add_argument("-o", "--output", metavar="OUT", help="a new file to write; without it, standard output")
     parser.add_argument("--force", action="store_true", help="OUT may be there already: it is overwritten")
+
+
+def _own_name(word: str) -> str:
+    return OTHER_NAMES.get(word, word)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -32,11 +32,13 @@ DISTRIBUTIONS = ("ketama", "modula", "random")
 
 @dataclass(frozen=True, slots=True)
 class PoolServer:
-    """`entry` is our way to write the server, `name` its name in twemproxy's ring; pinned: only an alias keeps that."""
+    """`entry` is our way to write the server, `name` its name in twemproxy's ring; pinned: only an alias keeps that.
+    named: has it an alias?"""
 
     entry: str
     name: str
     pinned: bool
+    named: bool
 
     @property
     def rank(self) -> tuple[int, bytes]:
@@ -117,6 +119,8 @@ def _server(text: str) -> PoolServer:
     host, _, port = ("", "", "") if unix else address.rpartition(":")
     if not re.fullmatch("[0-9]{1,9}", weight) or not 1 <= int(weight) <= MAX_WEIGHT:
         raise ValueError(f"'{text}' has no weight from 1 to {MAX_WEIGHT}: host:port:weight or /path:weight, and a name")
+    if not unix and not host and _is_port(weight):
+        raise ValueError(f"'{text}' has no weight: host:port:weight, then a name")
     if not unix and (not host or not _is_port(port)):
         raise ValueError(f"'{text}' has no port from 1 to {MAX_PORT}: host:port:weight, then a name")
     if unix:
@@ -129,7 +133,7 @@ def _server(text: str) -> PoolServer:
     if pinned:
         entry = f"{own}:{weight} {name}"
         read_own_server(entry)
-    return PoolServer(entry, name, pinned)
+    return PoolServer(entry, name, pinned, pinned or bool(alias))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +220,7 @@ def _read_pool(name: yaml.Node, body: yaml.Node, faults: _Faults) -> Pool:
     for word in ("listen", "servers"):
         if word not in pool.written:
             faults.add(pool.line, "HP107", f"{pool.name}: {word} is missing")
-    if pool.values["redis_auth"] and not pool.values["redis"]:
+    if pool.values["redis_auth"] and pool.values["redis"] is False:  # not None: what it says can't be read
         faults.add(pool.written["redis_auth"], "HP205", f"{pool.name}.redis_auth: only a redis pool has it")
     return pool
 

@@ -22,6 +22,7 @@ PATIENCE_MS = {"connect_ms": 1000, "read_ms": 10_000, "queue_ms": 10_000}
 """Deadlines for a pool that had none: long enough for what such a pool is used to, but an end to a hung server."""
 ADMIN_PORTS = range(22122, 65536, 100)
 """The sidecar's own port, and others for when a pool listens there."""
+RING = "ketama"
 ORDER_MATTERS = {
     "modula": "keys are dealt out in it",
     "ketama": "where two servers have the same point in the ring, the first of them gets its keys",
@@ -116,7 +117,16 @@ def _table(header: str, values: Table) -> list[str]:
 
 def _servers(pool: Pool) -> list[str]:
     """One server a line, so that later changes are easy to see."""
-    return ["servers = [", *(f"  {_show(server.entry)}," for server in _in_order(pool)), "]", ""]
+    return ["servers = [", *(f"  {_show(_entry(pool, server))}," for server in _in_order(pool)), "]", ""]
+
+
+def _entry(pool: Pool, server: PoolServer) -> str:
+    """In a ring each with the name that it has there, so that it may get another address and keep its keys."""
+    return f"{server.entry} {server.name}" if _gets_alias(pool, server) else server.entry
+
+
+def _gets_alias(pool: Pool, server: PoolServer) -> bool:
+    return pool.values["distribution"] == RING and not server.named
 
 
 def _in_order(pool: Pool) -> list[PoolServer]:
@@ -156,8 +166,8 @@ def _mode(pool: Pool, name: str) -> list[str]:
     if not pool.values["listen"].startswith("unix:"):
         return []
     return [
-        "listen: a file mode behind the path is not kept. Who may write to the socket may connect: the umask with "
-        "which the fleet is started decides (umask 0111 makes it 0666; UMask= in a unit)."
+        "listen: a file mode behind the path is not kept. Who may write to the socket may connect: the umask with",
+        "which the fleet is started decides (umask 0111 makes it 0666; UMask= in a unit).",
     ]
 
 
@@ -231,7 +241,13 @@ def _order(pool: Pool, name: str) -> list[str]:
 
 def _ring(pool: Pool, name: str) -> list[str]:
     pinned = [server.name for _, server in pool.values["servers"] if server.pinned]
-    return [f"servers: the alias {alias} keeps the name this server had in the ring" for alias in pinned]
+    lines = [f"servers: the alias {alias} keeps the name this server had in the ring" for alias in pinned]
+    if any(_gets_alias(pool, server) for _, server in pool.values["servers"]):
+        lines += [
+            "servers: those without a name have the one of twemproxy's ring as their alias. Leave it as it is when a",
+            "server gets another address: its keys stay with it.",
+        ]
+    return lines
 
 
 NOTES: tuple[Note, ...] = (_named, _mode, _timeouts, _ejection, _clients, _automatic, _redis, _order, _ring)

@@ -116,6 +116,7 @@ def test_all_keys_arrive() -> None:
         "/run/memcached.sock:",
         "memcache.example.com:11212",
     ]
+    assert all(server.name for server in level.servers), "no warning stays for ever"
 
 
 def test_whatever_changes_its_meaning_is_said() -> None:
@@ -144,6 +145,25 @@ def test_servers_stand_in_the_order_of_twemproxy(distribution: str, order: str, 
     text = write_toml(read_pools(pool + servers, "n.yml"), "n.yml")
     assert ("by name: shorter names first" in text) is bool(words)
     assert words in text
+
+
+def test_a_weight_that_is_missing_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"'10\.0\.0\.1:11211' has no weight: host:port:weight"):
+        imported("a:\n  listen: 127.0.0.1:1\n  servers:\n   - 10.0.0.1:11211\n")
+
+
+def test_of_a_redis_that_can_not_be_read_its_password_is_not_blamed() -> None:
+    text = "a:\n  listen: 127.0.0.1:1\n  redis: yess\n  redis_auth: x\n  servers:\n   - a:6379:1\n"
+    assert refused(text) == [("HP106", 3)]
+
+
+def test_the_product_has_its_other_name_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "n.yml"
+    file.write_text(ALL_KEYS)
+    assert main(["import", "twemproxy", str(file)]) == 0
+    captured = capsys.readouterr()
+    assert max(map(len, captured.out.splitlines())) <= 120
+    assert "no alias" not in captured.err
 
 
 def test_of_a_sorted_list_nothing_is_said() -> None:
