@@ -13,11 +13,14 @@ import mmap
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import EBUSY
 from hashlib import blake2b
+from secrets import randbits
 
 PLACES = 4096
 WORDS = 8
 _WORD_BYTES = 8
+_FLEET, _CLAIM = 2 * PLACES + 1, 2 * PLACES + 2  # held by all workers of one fleet; by who is just looking whose it is
 _ROW_LOCKS = 3 * PLACES
 _BYTES = PLACES * WORDS * _WORD_BYTES  # pages, all of them
 ROWS = 128  # of counters, one for a process that counts what it has under way
@@ -107,6 +110,10 @@ class Board:
         except (BlockingIOError, PermissionError):  # fcntl(2): EAGAIN or EACCES, as the system likes
             return False
         return True
+
+    def share(self, byte: int) -> None:
+        """Hold this lock together with others; where this process had it alone, it goes over without a gap."""
+        fcntl.lockf(self.fd, fcntl.LOCK_SH, 1, byte)
 
     def give_back(self, byte: int) -> None:
         """The lock of this byte."""
@@ -208,7 +215,7 @@ class Boards:
 
     def of(self, folder: str) -> Board:
         """The board in this folder, which is made when it is not there, unless that which it is in is missing as well;
-        "" is the one in memory. Raises OSError."""
+        "" is the one in memory. Raises OSError, also when another fleet uses it."""
         if not folder:
             self.share()
             assert self._shared is not None
@@ -219,11 +226,32 @@ class Boards:
             fd = os.open(os.path.join(folder, "board"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
             try:
                 os.posix_fallocate(fd, 0, _BYTES)  # a page that finds no room on the disk later ends its process
+                board = Board(fd)
+                self._claim(board)
             except OSError:
                 os.close(fd)
                 raise
-            self._in_folders[folder] = Board(fd)
+            self._in_folders[folder] = board
         return self._in_folders[folder]
+
+    def _claim(self, board: Board) -> None:
+        """A folder is for one fleet: another one would copy a key while a write of it is under way here, and take that
+        back. The lock ends with the last worker. Raises OSError."""
+        owner = board.place("fleet").words
+        with board.lock(_CLAIM, wait=True):
+            if not board.take(_FLEET) and owner[1] != self._fleet:
+                raise OSError(EBUSY, f"another fleet uses it (master {owner[2]}): give each fleet a folder of its own")
+            owner[1], owner[2] = self._fleet, os.getppid()
+            board.share(_FLEET)
+
+    @property
+    def _fleet(self) -> int:
+        """What tells this fleet from any other; who takes its place has the same, since it has the board in memory."""
+        board = self.of("")
+        words = board.place("fleet").words
+        with board.lock(_CLAIM, wait=True):
+            words[1] = words[1] or randbits(63) | 1
+        return int(words[1])
 
 
 BOARDS = Boards()

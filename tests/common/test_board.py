@@ -38,6 +38,35 @@ def test_what_a_process_held_and_had_under_way_ends_with_it() -> None:
     assert [(flags[9], flags[3]) for flags in rows.flags()] == [(0, 0), (0, 1)]
 
 
+def test_a_folder_is_for_one_fleet_as_long_as_one_of_its_workers_lives(tmp_path: Path) -> None:
+    folder = str(tmp_path / "rooms")
+    told, telling = os.pipe()
+    master = Boards()
+    master.share()
+    workers = []
+    for _ in range(2):
+        workers.append(os.fork())
+        if workers[-1] == 0:
+            try:
+                master.of(folder)
+                os.write(telling, b"x")
+                signal.pause()
+            finally:
+                os._exit(1)
+    try:
+        assert os.read(told, 1) + os.read(told, 1) == b"xx", "all workers of a fleet have it"
+        for worker in list(workers):
+            with pytest.raises(OSError, match=rf"another fleet uses it \(master {os.getpid()}\)"):
+                Boards().of(folder)
+            os.kill(worker, signal.SIGKILL)
+            os.waitpid(workers.pop(0), 0)
+    finally:
+        for worker in workers:
+            os.kill(worker, signal.SIGKILL)
+            os.waitpid(worker, 0)
+    Boards().of(folder)
+
+
 def test_a_board_in_a_folder_has_its_room_on_the_disk(tmp_path: Path) -> None:
     board = Boards().of(str(tmp_path / "rooms"))
     assert board.place("one").words[1] == 0

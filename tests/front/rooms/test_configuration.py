@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from hyper_proxy.config.load import inspect_text
 from hyper_proxy.config.model import Server
 from hyper_proxy.conn_pool.rooms.local import LOOPBACK, nearer, networks
 from hyper_proxy.explain import as_json, explain
+from tests.kit.fleet import COMMAND, ROOT, Fleet
+from tests.kit.ports import free_port
 
 ROUTE = """Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT
 eth0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\t0\t0\t0
@@ -36,6 +41,20 @@ def test_explain_names_both_nodes_of_a_pair() -> None:
         (key,) = as_json(explain(found, "shop", [b"GET", b"k%d" % number]))["keys"]
         (level,) = key["levels"]
         assert level["route"] == f"in the second room {peers[level['label']]}"
+
+
+def test_a_second_fleet_with_the_same_folder_does_not_start(tmp_path: Path) -> None:
+    servers = f'"127.0.0.1:{free_port()} a", "----", "127.0.0.1:{free_port()} a"'
+    rooms = f'rooms = {{ writes = "mirror", folder = "{tmp_path}/rooms" }}'
+    one, two = (config(servers, rooms).replace("7000", str(free_port())) for _ in range(2))
+    with Fleet(one, tmp_path) as first:
+        file = tmp_path / "two.toml"
+        file.write_text(f'[admin]\nlisten = "127.0.0.1:{free_port()}"\n{two}')
+        command = [*COMMAND, "serve", "-c", str(file)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30)
+        said = f"rooms.folder {tmp_path}/rooms: another fleet uses it (master {first.process.pid}): give each fleet a"
+        assert (done.returncode, said in done.stderr) == (3, True), done
+        assert first.reload().accepted
 
 
 @pytest.mark.parametrize(
