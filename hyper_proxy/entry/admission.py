@@ -26,7 +26,7 @@ class Admission:
         """Why the client of this descriptor must go, in words for the log; empty: it may stay."""
         limit = front.snapshot.instance.limits.max_clients
         if len(front.clients) >= limit:
-            return f"limits.max_clients is {limit}"
+            return f"limits.max_clients is {limit} in each worker"
         if RESERVE.holds(fd):
             return "the descriptors left are kept for connections to servers"
         if MEMORY.is_short():

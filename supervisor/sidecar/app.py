@@ -76,7 +76,9 @@ def make_app(link: Asks, own_host: str, history: History) -> Flask:
     def wrong(error: HTTPException) -> Response:
         if error.code == NOT_FOUND:
             return reply({"error": f"there is no {request.path}", "routes": ROUTES}, NOT_FOUND)
-        response = reply({"error": error.description}, error.code or 500)
+        methods = " and ".join(page.method for page in PAGES if page.path == request.path)
+        misused = f"{request.path} is for {methods}, not {request.method}" if methods and error.code == 405 else ""
+        response = reply({"error": misused or error.description}, error.code or 500)
         response.headers.update({name: value for name, value in error.get_headers() if name == "Allow"})
         return response
 

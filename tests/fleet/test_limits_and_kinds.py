@@ -83,6 +83,7 @@ def test_a_client_too_many_is_told_so(serve: Callable[..., tuple[Fleet, int]]) -
         late.sendall(b"PING\r\n")
         assert late.recv(100) == b"+PONG\r\n"
     assert fleet.read_log().count("client.refused") == 1
+    assert "in each worker" in fleet.read_log()
 
 
 def test_a_key_that_is_too_long_is_refused_and_the_rest_goes_on(serve: Callable[..., tuple[Fleet, int]]) -> None:

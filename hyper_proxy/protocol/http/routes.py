@@ -82,4 +82,5 @@ def allow(request: Request, *methods: str) -> None:
     """Raises Refusal when the method is another one."""
     if request.method not in methods:
         said = ", ".join(methods)
-        raise Refusal(405, "no_such_method", f"{said} are possible here", (("Allow", said),))
+        text = f"{said} {'are' if len(methods) > 1 else 'is'} possible here"
+        raise Refusal(405, "no_such_method", text, (("Allow", said),))
