@@ -19,6 +19,7 @@ from typing import TypeVar
 
 import gevent
 
+from hyper_proxy.common import log
 from hyper_proxy.common.errors import BackendError
 from hyper_proxy.config.model import Level
 from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Put, Remove
@@ -68,6 +69,7 @@ class SqliteStorage(KeyValue):
         self.turn_s = turn_s
         self._thread: SqliteThread | None = None
         self._writes = 0
+        self._made = False
 
     @classmethod
     def of_level(cls, instance_name: str, level: Level, previous: SqliteStorage | None) -> SqliteStorage:
@@ -90,6 +92,8 @@ class SqliteStorage(KeyValue):
         """Open the file, and make it and its folder if absent. Raises BackendError when it can't be used."""
         thread = SqliteThread(self.instance_name, self.path, self.lock_s, self.turn_s)
         thread.start(self._connect, self._prepare)
+        if self._made:  # told for who has misspelt its path
+            log.info("storage.created", instance=self.instance_name, file=self.path)
         self._thread = thread
         _OPENED.add(self)
 
@@ -166,6 +170,7 @@ class SqliteStorage(KeyValue):
         if not tables:
             for statement in _SCHEMA:
                 connection.execute(statement)
+            self._made = True
         application, version = (connection.execute(f"PRAGMA {name}").fetchone()[0]
                                 for name in ("application_id", "user_version"))
         connection.execute("COMMIT")

@@ -63,6 +63,7 @@ def test_a_stopped_fleet_leaves_one_file_with_all_data(
     fleet.process.wait(10)
     assert files(folder) == ["keys.db"], fleet.read_log()
     assert items(file) == KEYS
+    assert fleet.read_log().count("info storage.created instance=") == 1, "one of all workers has made it"
 
 
 def test_of_an_instance_that_a_reload_removes_nothing_is_left_beside_its_file(
