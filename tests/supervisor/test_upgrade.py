@@ -41,11 +41,12 @@ class Upgradable(StandInFleet):
         return state
 
     def upgrade(self) -> int:
-        """USR2, and wait until another master serves; the result is the pid of the old one."""
-        old = self.master
+        """USR2, and wait until another master serves, and its workers alone; the result is the pid of the old one."""
+        old, workers = self.master, self.worker_pids()
         self.signal_master(signal.SIGUSR2)
         another = lambda: pid if (pid := self.state()["pid"]) != old else 0  # noqa: E731
         self.master = wait_for(another, "a new master", UPGRADED_S)
+        wait_for(lambda: not any(map(listens, workers)), "the old workers take no clients any more")
         return old
 
     def fail_to_upgrade(self) -> str:
@@ -74,6 +75,14 @@ def start_upgradable(tmp_path: Path) -> Iterator[StartUpgradable]:
     yield start
     for fleet in fleets:
         fleet.destroy()
+
+
+def listens(pid: int) -> bool:
+    """May this process still accept clients?"""
+    try:
+        return any(row.status == psutil.CONN_LISTEN for row in psutil.Process(pid).net_connections())
+    except psutil.NoSuchProcess:
+        return False
 
 
 def ended(pid: int) -> bool:
@@ -105,7 +114,7 @@ def test_another_master_takes_over_and_the_old_one_lets_its_clients_finish(
     assert fleet.state()["last_upgrade"] == {"ok": True, "at": pytest.approx(fleet.state()["last_upgrade"]["at"]),
                                              "pid": old, "error": ""}  # fmt: skip
     assert fleet.stats()["config"]["generation"] == 2
-    wait_for(lambda: ask(fleet.port)[1] in map(str, fleet.worker_pids()), "the new workers answer")
+    assert ask(fleet.port)[1] in map(str, fleet.worker_pids())
     assert not ended(old)
     finish.touch()
     assert client.receive()  # the answer, by the old worker
