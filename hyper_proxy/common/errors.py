@@ -59,8 +59,8 @@ class BackendError(HyperProxyError):
     moving (its keys go to another server just now, and could not be handed over),
     exhausted (no descriptor for a connection), unknown (nobody has told where the server is), late (it is optional, and
     was passed by), closed (the proxy itself has ended the connection or the storage), plugin (a fault of its code),
-    internal; of a file also locked, full, broken, unwritable, size, io; of a SQL server also these, login (it refused
-    the user), schema (the table is not as configured), value (it refused one).
+    client (see NoDatabase), internal; of a file also locked, full, broken, unwritable, size, io; of a SQL server also
+    these, login (it refused the user), schema (the table is not as configured), value (it refused one).
     sent: may the server have done what it was asked? Then only who may repeat the request can ask somebody else.
     untried: was it not asked at all, because it failed a while ago? Then this says nothing about how it is now.
     """
@@ -73,6 +73,17 @@ class BackendError(HyperProxyError):
         self.instance = instance
         self.node = node
         self.kind = kind
+
+
+class NoDatabase(BackendError):
+    """A server is well, but does not take the database that the client has chosen: that is the client's fault.
+
+    said: the server's words, its code included.
+    """
+
+    def __init__(self, instance: str, node: str, said: str) -> None:
+        super().__init__(instance, node, ClientError.kind, f"it does not take the database of this client: {said}")
+        self.said = said
 
 
 @dataclass(frozen=True, slots=True)

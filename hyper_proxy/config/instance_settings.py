@@ -28,7 +28,8 @@ INSTANCE: tuple[Setting, ...] = (
     Setting("instance", "password", SECRET, "",
             "what clients must give with AUTH or HELLO; empty: nothing is asked", only=REDIS),
     Setting("instance", "dbs", Integer(1, 65_536), 16,
-            "how many databases SELECT accepts", only=REDIS),
+            "how many databases SELECT accepts; no more than the `databases` of the servers, less the level's `db`",
+            only=REDIS),
 
     Setting("limits", "max_key_bytes", Size(1, 512 * MIB),
             ByProtocol({"redis": "512MB", "memcache": 250, "http": "8KB"}),

@@ -13,16 +13,16 @@ from gevent import socket
 
 from hyper_proxy.common import log
 from hyper_proxy.common.descriptors import EXHAUSTED, RESERVE
-from hyper_proxy.common.errors import BackendError
+from hyper_proxy.common.errors import BackendError, NoDatabase
 from hyper_proxy.config.model import OUT_OF_SERVICE, Level, Server
 from hyper_proxy.conn_pool.dial import dial, kind_of
 from hyper_proxy.conn_pool.dns import Name
 from hyper_proxy.conn_pool.flights import CLASSES
 from hyper_proxy.conn_pool.greeting import Conversation, Greeting
 from hyper_proxy.conn_pool.lane import Lane
-from hyper_proxy.conn_pool.pause import Pause
+from hyper_proxy.conn_pool.pause import SPOKEN, Pause
 from hyper_proxy.conn_pool.replies import ReplyError, ReplyParser
-from hyper_proxy.conn_pool.reply_error import Loading
+from hyper_proxy.conn_pool.reply_error import NotSelected
 from hyper_proxy.stats.classes import ADMIN
 from hyper_proxy.stats.histogram import Histogram
 from hyper_proxy.stats.node import NodeStats
@@ -190,6 +190,8 @@ class Node:
             return self.error(self.out, OUT_OF_SERVICE[self.out])
         for pause in (self.pause, self.refusals.get(greeting)):
             if pause is not None and pause.until > monotonic():
+                if pause.kind == NotSelected.kind:
+                    return NoDatabase(self.instance, self.where, pause.reason)
                 # The same text each time: who collects errors groups them by it.
                 error = self.error(pause.kind, f"{pause.reason}; not tried again yet")
                 error.untried = True
@@ -207,11 +209,15 @@ class Node:
         try:
             greeting.greet(conversation.ask)
             conversation.end()
+        except NotSelected as error:
+            sock.close()
+            self.refusals.setdefault(greeting, Pause(self.backoff)).lengthen(error.said, error.kind)
+            raise NoDatabase(self.instance, self.where, error.said) from error
         except ReplyError as error:
             sock.close()
             pause = self.refusals.setdefault(greeting, Pause(self.backoff))
             heard = f" (it sent {conversation.heard[:HEARD_BYTES]!r})" if conversation.heard else ""
-            detail = str(error) if isinstance(error, Loading) else f"greeting failed: {error}{heard}"
+            detail = str(error) if error.whole else f"greeting failed: {error}{heard}"
             raise self._put_off(pause, error.kind, detail) from error
         except OSError as error:
             sock.close()
@@ -239,7 +245,8 @@ class Node:
 
     def probe(self) -> None:
         """Ask whether it is back, on one connection; what comes of that is told by `proved` or `_put_off`."""
-        self.shared or self.lane(self.greeting)  # after a reload nobody may have asked for one yet
+        if all(greeting in self.refusals for greeting, _ in self.shared):  # or nobody has asked for one yet
+            self.lane(self.greeting)
         closed = [lane for lane in self.shared.values() if not lane.is_open and not lane.queued]
         for lane in sorted(closed, key=lambda lane: lane.greeting in self.refusals):  # another one may be welcome
             refusal = self.refusals.get(lane.greeting)
@@ -255,7 +262,7 @@ class Node:
         if self.pause.failures:
             self.pause = Pause(self.backoff)
         for greeting, pause in list(self.refusals.items()):
-            if pause.kind == Loading.kind:  # it has loaded, whoever asks
+            if pause.kind in SPOKEN:  # it has loaded, whoever asks; and may have been started with more databases
                 del self.refusals[greeting]
 
     def lost(self, kind: str, detail: str, blame: bool) -> BackendError:

@@ -6,7 +6,9 @@ import random
 from time import monotonic
 
 from hyper_proxy.config.model import Backoff
-from hyper_proxy.conn_pool.reply_error import Loading
+from hyper_proxy.conn_pool.reply_error import Loading, NotSelected
+
+SPOKEN = (Loading.kind, NotSelected.kind)  # kinds that who would not wait is told, too
 
 
 class Pause:
@@ -25,4 +27,4 @@ class Pause:
         self.failures += 1
         self.until = monotonic() + delay * random.uniform(0.5, 1.0)
         self.reason = reason
-        self.kind = kind if kind == Loading.kind else "backoff"
+        self.kind = kind if kind in SPOKEN else "backoff"

@@ -17,16 +17,17 @@ from hyper_proxy.conn_pool.moving.schedule import is_move
 from hyper_proxy.conn_pool.moving.way import MoveTarget
 from hyper_proxy.conn_pool.node import Node
 from hyper_proxy.conn_pool.pools import Pools
-from hyper_proxy.conn_pool.reply_error import Loading, ReplyError
+from hyper_proxy.conn_pool.reply_error import NotSelected, ReplyError
 from hyper_proxy.conn_pool.target import Target
 from hyper_proxy.conn_pool.tongue import Tongue
 from hyper_proxy.storage.redis_mover import RedisMover
+from hyper_proxy.storage.redis_refusal import refusal, words_of
 from hyper_proxy.storage.redis_speech import RedisSpeech
 from hyper_proxy.storage.redis_words import encode as encode
 from hyper_proxy.storage.redis_words import join_words as join_words
 from hyper_proxy.storage.resp import RespParser
 
-LOADING = b"-LOADING "
+NO_SUCH = (b"-ERR ", b"-NOPERM ")  # how a server that is well refuses a SELECT
 MAX_IDLE = 16  # borrowed lanes kept for the next borrower, per node and greeting
 
 
@@ -35,6 +36,7 @@ class RedisGreeting:
     """What makes two connections to one redis server different: database and RESP version; the user is the level's.
 
     readonly: to a replica of a cluster, which answers reads then. cluster: the server must be part of one.
+    own_db: the level's; another one is a client's choice. keys: how the configuration's keys of the user begin.
     """
 
     username: str
@@ -43,11 +45,14 @@ class RedisGreeting:
     resp: int
     readonly: bool = False
     cluster: bool = False
+    own_db: int = 0
+    keys: str = ""
 
     @classmethod
     def of(cls, level: Level, db: int, resp: int) -> RedisGreeting:
         """For a client's database `db` and RESP version at the servers of a level."""
-        return cls(level.username, level.password, level.db + db, resp, cluster=level.topology == "cluster")
+        cluster = level.topology == "cluster"
+        return cls(level.username, level.password, level.db + db, resp, cluster=cluster, own_db=level.db)
 
     @property
     def probe(self) -> bytes:
@@ -61,27 +66,27 @@ class RedisGreeting:
         """
         if self.password:
             user = (self.username,) if self.username else ()
-            _expect(b"+OK", "AUTH", ask(encode("AUTH", *user, self.password)))
+            self._expect(b"+OK", "AUTH", ask(encode("AUTH", *user, self.password)))
         if self.resp == 3:
-            _expect(b"%", "HELLO 3", ask(encode("HELLO", 3)))
+            self._expect(b"%", "HELLO 3", ask(encode("HELLO", 3)))
         if self.db:
-            _expect(b"+OK", f"SELECT {self.db}", ask(encode("SELECT", self.db)))
+            answer = ask(encode("SELECT", self.db))
+            if self.db != self.own_db and answer.startswith(NO_SUCH):
+                raise NotSelected(words_of(answer))
+            self._expect(b"+OK", f"SELECT {self.db}", answer)
         if self.cluster and b"cluster support disabled" in ask(encode("CLUSTER", "KEYSLOT", "key")):
             raise ReplyError("it is no server of a cluster: cluster support is disabled there")
         if self.readonly:
-            _expect(b"+OK", "READONLY", ask(encode("READONLY")))
-        _expect(b"+PONG", "PING", ask(encode("PING")))
+            self._expect(b"+OK", "READONLY", ask(encode("READONLY")))
+        self._expect(b"+PONG", "PING", ask(encode("PING")))
         nonce = secrets.token_hex(8).encode()
         answer = ask(encode("ECHO", nonce))
         if answer != b"$%d\r\n%b\r\n" % (len(nonce), nonce) and not answer.startswith(b"-ERR"):
             raise ReplyError("it did not echo what it was sent")
 
-
-def _expect(prefix: bytes, what: str, answer: bytes) -> None:
-    if answer.startswith(LOADING):
-        raise Loading(answer[len(LOADING) :].decode(errors="replace").strip()[:80])
-    if not answer.startswith(prefix):
-        raise ReplyError(f"{what} was answered {answer[:80].decode(errors='replace').strip()!r}")
+    def _expect(self, prefix: bytes, what: str, answer: bytes) -> None:
+        if not answer.startswith(prefix):
+            raise refusal(what, answer, self.keys, self.username)
 
 
 def _inner(lane: Lane) -> Lane:

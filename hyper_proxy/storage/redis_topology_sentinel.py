@@ -52,7 +52,7 @@ class Sentinels(Followed):
 
     @property
     def seed_greeting(self) -> Greeting:
-        return RedisGreeting(self.level.sentinel_username, self.level.sentinel_password, 0, 2)
+        return RedisGreeting(self.level.sentinel_username, self.level.sentinel_password, 0, 2, keys="sentinel_")
 
     def begin(self, previous: Discovered | None) -> None:
         """A master that was known before is where it was."""

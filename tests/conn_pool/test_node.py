@@ -97,19 +97,23 @@ def test_a_wrong_password_is_named_and_makes_no_storm(own: Any) -> None:
     node = node_for(Server("127.0.0.1", server.port, name="a"))
     wrong = RedisGreeting("", "guess", 0, 2)
     error = failure(node, wrong)
-    assert "AUTH was answered '-WRONGPASS" in str(error)
+    assert "login failed: the server refuses `password` of the level: WRONGPASS " in str(error)
     assert error.kind == "protocol"
     assert node.admit(wrong) is not None
     right = RedisGreeting("", "secret", 0, 2)
     assert node.admit(right) is None  # others may still work
     node.connect(right).close()
-    assert "NOAUTH" in str(failure(node, GREETING))
+    assert "the server wants a password, and the level has none (`password`): NOAUTH" in str(failure(node, GREETING))
 
 
 def test_a_database_that_is_not_there_is_named(own: Any) -> None:
     server: Running = own(redis_server("--databases", "2"))
     node = node_for(Server("127.0.0.1", server.port))
-    assert "SELECT 5 was answered" in str(failure(node, RedisGreeting("", "", 5, 2)))
+    error = failure(node, RedisGreeting("", "", 5, 2, own_db=5))
+    assert str(error).endswith(
+        "greeting failed: the server does not take `db` of the level, SELECT 5: ERR DB index is out of range"
+    )
+    assert (error.kind, bool(node.told_down)) == ("protocol", True)
     node.connect(RedisGreeting("", "", 1, 3)).close()
 
 

@@ -28,7 +28,7 @@ class Connection:
     def __init__(self, level: Level, server: Server, db: int) -> None:
         self.server = server
         self.parser = RespParser()
-        self.greeting = RedisGreeting(level.username, level.password, db, 2)
+        self.greeting = RedisGreeting(level.username, level.password, db, 2, own_db=db)
         try:
             self.sock = socket.create_connection((server.host, server.port), WAIT_S)
             self.greeting.greet(lambda request: self.ask_all([request])[0])

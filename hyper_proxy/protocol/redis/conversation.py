@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from hyper_proxy.common.errors import BackendError
+from hyper_proxy.common.errors import BackendError, NoDatabase
 from hyper_proxy.protocol.redis import command, encode, handshake, wording
 from hyper_proxy.protocol.redis.framing import join_words
 from hyper_proxy.protocol.redis.transaction import Transaction
@@ -80,11 +80,14 @@ def select(session: RedisSession, argv: list[bytes]) -> bytes:
 
 
 def _ask_any(session: RedisSession, lanes: list[Lane]) -> None:
-    """Has a server this database? The first that answers says it; BackendError when none does, or one says no."""
+    """Has a server this database? The first that answers says it. Raises ErrorReply with its words, BackendError when
+    none answers."""
     failure: BackendError | None = None
     for lane in lanes:
         try:
             session.batch.ask(lane, join_words([b"PING"]), command.ADMIN)
+        except NoDatabase as fault:
+            raise wording.ErrorReply(fault.said.encode()) from fault
         except BackendError as fault:
             if fault.kind == "protocol":
                 raise

@@ -365,7 +365,8 @@ def test_a_wrong_password_to_a_node_is_named_and_makes_no_storm(
     )
     connection = proxy.raw()
     replies = [connection.redis(b"GET", b"a") for _ in range(200)]
-    assert b"greeting failed: AUTH was answered '-WRONGPASS" in replies[0]
+    assert b"login failed: the server refuses `password` of the level: WRONGPASS " in replies[0]
+    assert b"b'" not in replies[0]
     assert all(reply.startswith(b"-ERR instance 'user' node 'a (") for reply in replies)
     assert all(b"WRONGPASS" in reply for reply in replies)
     info = server.ask(b"AUTH secret\r\nINFO stats\r\n", b"total_connections_received:")
