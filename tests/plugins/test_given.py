@@ -34,6 +34,16 @@ WRONG = [
     lambda storage: storage.append(b"k", "v", create=True),
     lambda storage: storage.incr_signed(b"k", 1.5),
     lambda storage: storage.incr_signed("k", 1),
+    lambda storage: storage.incr_signed(b"k", 2**64),
+    lambda storage: storage.incr_unsigned(b"k", 2**64),
+    lambda storage: storage.store(b"k", b"v", mode="set"),
+    lambda storage: storage.store(b"k", b"v", 0, None, None),
+    lambda storage: storage.store(b"k", b"v", version=-1),
+    lambda storage: storage.scan(-1, 5),
+    lambda storage: storage.scan(0, None),
+    lambda storage: storage.scan(0, 2**70),
+    lambda storage: storage.close(),  # which is not its own
+    lambda storage: storage.release(None),
     lambda storage: storage.expire_many([b"k"], float("nan")),
     lambda storage: storage.persist("k"),
     lambda storage: storage.get_many("k"),
@@ -52,6 +62,7 @@ RIGHT = [
     lambda storage: storage.expire_many([b"k"], None),
     lambda storage: storage.update([b"k"], lambda items: ([Put(items[0].value + b"!", items[0].flags)], 1)),
     lambda storage: storage.update([b"k", b"l"], lambda items: ((None, Remove()), 1)),
+    lambda storage: (storage.scan(0, 10), storage.count(), storage.kind, storage.keeps_versions),
     lambda storage: storage.read_many({b"k": 1}.keys())[0].value,
 ]
 

@@ -13,13 +13,16 @@ from typing import Any
 
 from hyper_proxy.common.plugin_error import Owner
 from hyper_proxy.protocol.functions.stopwatch import STOPWATCH
-from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Put, Remove
+from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Mode, Put, Remove
 from hyper_proxy.storage.plugged_answers import fault_of_fields
+
+BEYOND = 1 << 64  # what has more than 64 bits
 
 
 class Given:
-    """`inner`, all of whose verbs it has, for code of `owner`. They raise TypeError for arguments that are none, and
-    RuntimeError in another thread than that of the event loop, which would wait for itself."""
+    """`inner`, for code of `owner`: the verbs of CHECKS, and none by which the proxy itself begins and ends with it.
+    They raise TypeError for arguments that are none, and RuntimeError in another thread than that of the event loop,
+    which would wait for itself."""
 
     def __init__(self, inner: KeyValue, owner: Owner) -> None:
         self._inner = inner
@@ -28,8 +31,9 @@ class Given:
     def __getattr__(self, name: str) -> Any:
         if STOPWATCH.is_apart:
             raise RuntimeError("the storage can't be asked by `change`, nor in a thread")
-        verb = getattr(self._inner, name)
-        check = CHECKS.get(name)
+        if name not in CHECKS:
+            raise AttributeError(f"the storage of `map` has no {name!r}")
+        verb, check = getattr(self._inner, name), CHECKS[name]
         return verb if check is None else partial(_checked, verb, check)
 
     def update(self, keys: Sequence[bytes], change: Change[Any]) -> tuple[Any, tuple[int, ...]]:
@@ -95,10 +99,23 @@ def _check_fields(value: object, flags: object, expires_at: object) -> None:
 
 
 def _check_store(
-    key: bytes, value: bytes, flags: int = 0, expires_at: float | None = None, *rest: Any, **named: Any
+    key: bytes, value: bytes, flags: int = 0, expires_at: float | None = None, mode: Mode = Mode.SET, version: int = 0
 ) -> None:
     _check_key(key)
     _check_fields(value, flags, expires_at)
+    if not isinstance(mode, Mode):
+        raise TypeError(f"mode is one of plugin.Mode, not of the class {type(mode).__name__}")
+    _check_number("version", version)
+
+
+def _check_number(what: str, number: object, least: int = 0) -> None:
+    if not isinstance(number, int) or not least <= number < BEYOND:
+        raise TypeError(f"{what} is a whole number from {least} to {BEYOND - 1}")
+
+
+def _check_scan(cursor: int, limit: int) -> None:
+    _check_number("cursor", cursor)
+    _check_number("limit", limit, 1)
 
 
 def _check_times(keys: Collection[bytes], expires_at: float | None) -> None:
@@ -113,11 +130,10 @@ def _check_data(key: bytes, data: bytes, **named: Any) -> None:
 
 def _check_delta(key: bytes, delta: int) -> None:
     _check_key(key)
-    if not isinstance(delta, int):
-        raise TypeError(f"a delta is a whole number, not of the class {type(delta).__name__}")
+    _check_number("delta", delta, -BEYOND)
 
 
-CHECKS: dict[str, Callable[..., None]] = {
+CHECKS: dict[str, Callable[..., None] | None] = {
     "get_many": _check_keys,
     "read_many": _check_keys,
     "delete_many": _check_keys,
@@ -130,6 +146,12 @@ CHECKS: dict[str, Callable[..., None]] = {
     "prepend": _check_data,
     "incr_signed": _check_delta,
     "incr_unsigned": _check_delta,
+    "scan": _check_scan,
+    "update": None,  # Given has its own
+    "count": None,
+    "clear": None,
+    "kind": None,
+    "keeps_versions": None,
 }
-"""By verb, what looks at its arguments; the others take none that would be kept. Errors name classes: what a client has
-sent is nothing for the log."""
+"""What `map` has of a storage, and what looks at its arguments; None where there are none. Errors name classes: what a
+client has sent is nothing for the log."""
