@@ -11,14 +11,14 @@ import gevent
 from gevent.event import AsyncResult, Event
 
 from hyper_proxy.common import log
+from hyper_proxy.common.disk_thread import DiskThread
 from hyper_proxy.common.lines import NEVER, Lines
 from hyper_proxy.common.log import LogFile, lost_line
 
 # What may wait for the disk; further lines are dropped, and how many were is said as soon as there is room.
 MAX_BYTES = 16 * 1024 * 1024
 
-# The thread is not woken again sooner than this, for it and the event loop take turns at the interpreter: that costs
-# both some 0.2 ms, as much as a thousand lines. A line after a pause, or many lines, do not wait.
+# The thread is not woken again sooner than this. A line after a pause, or many lines, do not wait.
 GATHER_S = 0.2
 MANY_BYTES = 4 * 1024 * 1024
 
@@ -31,6 +31,7 @@ class QueueSink:
         self._wake = Event()
         self.lines = Lines(MAX_BYTES, self._wake.set)
         self._empty = Event()
+        self._thread = DiskThread()
         self._wanted = ""
         self._must_open = False
         self._opened: AsyncResult[str] = AsyncResult()
@@ -69,11 +70,26 @@ class QueueSink:
 
     def _write(self) -> None:
         taken = self.lines.take()
-        unwritten = gevent.get_hub().threadpool.apply(self.file.write_all, (taken,))
+        unwritten = self._write_parts(taken)
         self.lines.give_back(taken)
         self.lines.lose(unwritten)
         if not unwritten and (untold := self.lines.tell()):
             self.lines.put(lost_line(untold))
+
+    def _write_parts(self, parts: list[memoryview]) -> int:
+        """How many lines are lost. What is more than to write to a file, which is rare, is done by a Python thread."""
+        threads = gevent.get_hub().threadpool
+        if not self.file.takes_at_once(parts):
+            lost: int = threads.apply(self.file.write_all, (parts,))
+            return lost
+        try:
+            written = self._thread.write_parts(self.file.fd, parts)
+        except OSError:
+            written = 0
+        if written < sum(map(len, parts)):
+            lost = threads.apply(self.file.account, (parts, written))
+            return lost
+        return 0
 
     def move_to(self, path: str) -> AsyncResult[str]:
         """Writes to another file from the next batch on, or to the same one, opened anew; not in the middle of a batch,

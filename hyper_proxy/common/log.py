@@ -23,7 +23,7 @@ LEVELS: dict[str, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 STDERR_FD = 2
 _FILE_MODE = 0o640
-MOST_PARTS = 512  # of one system call; the system takes 1024
+MOST_PARTS = 512  # of one system call; the system takes 1024. See disk_thread.pxd
 
 
 class LogFile:
@@ -32,11 +32,12 @@ class LogFile:
     Raises OSError when the file can't be opened, as a pipe that nobody reads can't.
     """
 
-    __slots__ = ("_cut", "fd", "path")
+    __slots__ = ("_cut", "fd", "path", "regular")
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.fd = _open(path) if path else STDERR_FD
+        self.regular = _is_regular(self.fd)
         self._cut = False
 
     def write(self, line: bytes) -> bool:
@@ -54,7 +55,7 @@ class LogFile:
         """Writes many lines, however long that takes; how many are lost. Each of the parts ends with a line. No line of
         another process gets between: a regular file takes all of them at once, anything else PIPE_BUF bytes at a time.
         """
-        if not self._is_regular():
+        if not self.regular:
             return sum(not self.write(piece) and piece.count(b"\n") for part in parts for piece in _pieces(bytes(part)))
         lost = 0
         for start in range(0, len(parts), MOST_PARTS):
@@ -63,18 +64,22 @@ class LogFile:
 
     def _write_parts(self, parts: Sequence[memoryview]) -> int:
         begun = [memoryview(b"\n")] if self._cut else []
-        size = sum(map(len, parts)) + len(begun)
+        whole = [*begun, *parts]
         try:
-            written = os.writev(self.fd, [*begun, *parts])
+            written = os.writev(self.fd, whole)
         except OSError:
-            written = 0
-        if written == size:
-            self._cut = False
-            return 0
-        whole = b"".join([*begun, *parts])
-        if not written:
-            return whole.count(b"\n") - len(begun)
-        self._cut = not self._ends_well(whole, written)
+            return self.account(parts, 0)
+        return self.account(whole, written)
+
+    def takes_at_once(self, parts: Sequence[memoryview]) -> bool:
+        """Can these be written by one call of the system, with nothing to mend before them?"""
+        return self.regular and not self._cut and len(parts) <= MOST_PARTS
+
+    def account(self, parts: Sequence[memoryview], written: int) -> int:
+        """The system has taken so many bytes of these: how many lines are lost. A piece of a line is mended."""
+        whole = b"".join(parts)
+        if written:
+            self._cut = written < len(whole) and not self._ends_well(whole, written)
         return whole.count(b"\n", written)
 
     def _ends_well(self, lines: bytes, written: int) -> bool:
@@ -86,7 +91,7 @@ class LogFile:
             return not piece
         try:
             end = os.lseek(self.fd, 0, os.SEEK_CUR)
-            if not self._is_regular() or os.fstat(self.fd).st_size != end:  # somebody has written behind it
+            if not self.regular or os.fstat(self.fd).st_size != end:  # somebody has written behind it
                 return False
             os.ftruncate(self.fd, end - piece)
         except OSError:
@@ -96,7 +101,7 @@ class LogFile:
     def write_at_once(self, line: bytes) -> bool:
         """The same as `write`, but does not wait for the reader of a pipe, a socket or a terminal: the system says
         whether there is room for PIPE_BUF bytes. Of a regular file nobody can say so."""
-        if self._is_regular():
+        if self.regular:
             return self.write(line)
         room = poll()
         room.register(self.fd, POLLOUT)
@@ -106,12 +111,6 @@ class LogFile:
                 return False
         return True
 
-    def _is_regular(self) -> bool:
-        try:
-            return stat.S_ISREG(os.fstat(self.fd).st_mode)
-        except OSError:  # somebody has started this program without a standard error
-            return False
-
     def reopen(self) -> None:
         """Opens the path anew, so that a file which was renamed by a rotation is let go. The descriptor's number
         stays."""
@@ -120,6 +119,7 @@ class LogFile:
         fresh = _open(self.path)
         self._cut = self._cut and os.path.samestat(os.fstat(fresh), os.fstat(self.fd))
         os.dup2(fresh, self.fd, inheritable=False)
+        self.regular = _is_regular(self.fd)
         os.close(fresh)
 
     def close(self) -> None:
@@ -228,6 +228,13 @@ def _open(path: str) -> int:
     fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, _FILE_MODE)
     os.set_blocking(fd, True)
     return fd
+
+
+def _is_regular(fd: int) -> bool:
+    try:
+        return stat.S_ISREG(os.fstat(fd).st_mode)
+    except OSError:  # somebody has started this program without a standard error
+        return False
 
 
 def _pieces(lines: bytes) -> Iterator[bytes]:

@@ -29,6 +29,7 @@ NAMES = (
     "connect_us", "storage_us", "merge_us", "write_us", "error",
 )  # fmt: skip
 DEPTH = 64
+ROOM = 64  # for a digest, for quotes, and for what the last name overwrites
 WIDTH = 24  # that a name is kept in: a copy of a length that the compiler knows takes two instructions
 MOST_DIGITS = 20
 
@@ -104,7 +105,8 @@ class Scribe(Author):
         tail = encode(form.pairs(self.outlet.common) + form.end)
         self.tail = self.value("") + tail
         self.failed_tail = self.value("reply") + tail
-        self.fixed = len(self.before) + 20 + len(self.head) + len(self.names) + len(self.failed_tail) + 14 * MOST_DIGITS
+        self.fixed = len(self.before) + 20 + len(self.head) + len(self.names) + len(self.failed_tail)
+        self.fixed += 14 * MOST_DIGITS + ROOM
         self.nobody = self.node("")
         self.stamp_end = self.second_end = 0.0
 
@@ -165,7 +167,7 @@ class Scribe(Author):
         client: bytes = sight.client
         written: cython.double = sight.written
         key: bytes | None = sight.key
-        most: cython.Py_ssize_t = self.fixed + len(client) + len(sight.node) + len(sight.command) + 64
+        most: cython.Py_ssize_t = self.fixed + len(client) + len(sight.node) + len(sight.command)
         if key is not None:
             most += len(key)
         at: cython.Py_ssize_t = lines.reserve(most)

@@ -1,0 +1,83 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""A thread that writes to files for one greenlet. Compiled, it never takes the interpreter.
+
+A Python thread that has something to do beside a busy event loop is woken at each system call of the loop, and mostly
+finds the interpreter taken again: a hundred changes of threads were counted for one write, as dear as a thousand lines
+of a log.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+
+import cython
+from gevent import get_hub
+
+from hyper_proxy.common.log import MOST_PARTS
+
+
+@cython.final
+@cython.cclass
+class DiskThread:
+    """Begins with the first write, and ends with this object."""
+
+    def write_parts(self, fd: int, parts: Sequence[memoryview]) -> int:
+        """Like os.writev, while other greenlets run; the bytes that were written. parts: at most MOST_PARTS, each the
+        beginning of a bytearray. One at a time.
+
+        Raises OSError as that does, and ValueError for more parts.
+        """
+        if not cython.compiled:
+            outcome = get_hub().threadpool.apply(_writev, (fd, parts))
+            if isinstance(outcome, OSError):
+                raise outcome
+            return outcome
+        if len(parts) > MOST_PARTS:
+            raise ValueError(f"{len(parts)} parts; {MOST_PARTS} are the most")
+        if self.job == cython.NULL:
+            self.begin()
+        job = cython.declare(cython.pointer(Job), self.job)  # type: ignore[name-defined]  # noqa: F821
+        index: cython.int = 0
+        for part in parts:
+            block: bytearray = part.obj  # type: ignore[assignment]
+            start: cython.p_char = block
+            job.parts[index].iov_base = start
+            job.parts[index].iov_len = len(part)
+            index += 1
+        job.fd = fd
+        job.count = index
+        os.eventfd_write(job.wake, 1)
+        try:
+            get_hub().wait(self.watcher)
+        finally:
+            os.eventfd_read(job.done)  # who is interrupted waits, too: the thread reads these blocks
+        if job.written < 0:
+            raise OSError(job.error, os.strerror(job.error))
+        return job.written
+
+    @cython.cfunc
+    def begin(self) -> None:
+        """Start the thread. No signal is handled in it: one that comes must wake up the event loop."""
+        wake = os.eventfd(0)
+        done = os.eventfd(0)
+        self.watcher = get_hub().loop.io(done, 1)
+        self.job = cython.cast(cython.pointer(Job), calloc(1, cython.sizeof(Job)))  # type: ignore[name-defined]  # noqa: F821
+        self.job.wake = wake
+        self.job.done = done
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        PyThread_start_new_thread(serve, self.job)  # type: ignore[name-defined]  # noqa: F821
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def __dealloc__(self) -> None:
+        if self.job != cython.NULL:
+            os.eventfd_write(self.job.wake, 2)
+
+
+def _writev(fd: int, parts: Sequence[memoryview]) -> int | OSError:
+    """In a thread of gevent, which would print what is raised."""
+    try:
+        return os.writev(fd, parts)
+    except OSError as error:
+        return error

@@ -1,0 +1,71 @@
+"""The thread that writes for a greenlet; compiled and plain."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from types import ModuleType
+
+import gevent
+import psutil
+import pytest
+
+from hyper_proxy.common.log import MOST_PARTS
+from tests.kit.plain import both
+from tests.kit.wait import wait_for
+
+DISK_THREAD = "hyper_proxy.common.disk_thread"
+
+
+def parts_of(*pieces: bytes) -> list[memoryview]:
+    """Each in a block that is longer."""
+    return [memoryview(bytearray(piece + b"not this"))[: len(piece)] for piece in pieces]
+
+
+@both(DISK_THREAD)
+def test_parts_are_written_in_their_order(module: ModuleType, tmp_path: Path) -> None:
+    thread = module.DiskThread()
+    pieces = [b"%d," % number * number for number in range(MOST_PARTS)]
+    with (tmp_path / "a").open("wb", buffering=0) as file:
+        for turn in range(3):
+            assert thread.write_parts(file.fileno(), parts_of(*pieces)) == sum(map(len, pieces)), turn
+    assert (tmp_path / "a").read_bytes() == b"".join(pieces) * 3
+
+
+@both(DISK_THREAD)
+def test_what_the_system_says_is_raised(module: ModuleType, tmp_path: Path) -> None:
+    thread = module.DiskThread()
+    with open("/dev/full", "wb", buffering=0) as full, pytest.raises(OSError, match="No space left on device"):
+        thread.write_parts(full.fileno(), parts_of(b"x"))
+    with (tmp_path / "a").open("wb", buffering=0) as file:
+        assert thread.write_parts(file.fileno(), parts_of(b"goes on")) == 7
+
+
+@both(DISK_THREAD)
+def test_others_run_while_the_system_makes_it_wait(module: ModuleType) -> None:
+    out, into = os.pipe()
+    sent = os.urandom(1 << 20)
+    writing = gevent.spawn(module.DiskThread().write_parts, into, parts_of(sent))
+    gevent.idle()
+    assert not writing.ready()  # a pipe takes 64 KB
+    got = b""
+    while len(got) < len(sent):
+        got += os.read(out, 65536)
+    assert writing.get(timeout=5) == len(sent)
+    assert got == sent
+    os.close(out)
+    os.close(into)
+
+
+def test_the_thread_takes_no_interpreter_and_ends_with_its_object(tmp_path: Path) -> None:
+    from hyper_proxy.common.disk_thread import DiskThread
+
+    process = psutil.Process()
+    threads, pythons, fds = process.num_threads(), threading.active_count(), process.num_fds()
+    thread = DiskThread()
+    with (tmp_path / "a").open("wb", buffering=0) as file:
+        thread.write_parts(file.fileno(), parts_of(b"x"))
+    assert threading.active_count() == pythons
+    del thread
+    wait_for(lambda: (process.num_threads(), process.num_fds()) == (threads, fds), "it has ended")
