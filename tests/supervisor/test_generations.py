@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+from contextlib import suppress
 from http.client import HTTPConnection
 from typing import Any
 
@@ -105,7 +106,10 @@ def connect_to_newest(fleet: StandInFleet, connect: Connect) -> Client:
 
     def newest() -> list[Client]:
         client = connect(fleet)
-        return [client] * (int(client.ask()[1]) in fleet.worker_pids())
+        answer = []
+        with suppress(ConnectionError):  # who has not asked yet when a worker retires is let go
+            answer = client.ask()
+        return [client] * (bool(answer) and int(answer[1]) in fleet.worker_pids())
 
     return wait_for(newest, "a client of the newest generation")[0]
 
