@@ -68,7 +68,10 @@ class Teller:
         self.next_at = self.began + TELL_S
 
     def stop(self, number: int, frame: FrameType | None) -> None:
-        """The handler of the signals: the step that is under way is finished."""
+        """The handler of the signals: the step that is under way is finished, but for who says so again: it may take
+        long at a server that hangs, and does not matter, for the server finishes it alone."""
+        if self.stopped:
+            raise Stop
         self.stopped = True
 
     def pause(self, seconds: float) -> None:
@@ -119,6 +122,8 @@ def run(arguments: argparse.Namespace) -> int:
             return _look_ahead(plan, Walk(plan, pace, arguments.timeout_ms, teller.walked), teller)
         return _move(plan, pace, arguments.timeout_ms, teller)
     except Stop:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
         teller.say("stopped; all keys are whole and served. Run it again to go on.", state="stopped")
         return STOPPED
 

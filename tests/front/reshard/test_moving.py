@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import psutil
 import pytest
 import redis
 
@@ -304,3 +306,25 @@ def test_the_tool_looks_ahead_and_warns_of_what_would_come_to_light(moving: Call
     status, text = move.reshard()
     assert status == 1 and "will be there again" in text
     assert move.kept()[2] == {b"%d:old" % number for number in range(200)}
+
+
+def test_who_stops_the_tool_twice_need_not_wait_for_a_server_that_hangs(moving: Callable[..., Moving]) -> None:
+    move = moving()
+    movers(move)
+    move.begins = datetime.now(UTC) + timedelta(hours=1)
+    move.load(move.config(move.route()))
+    hung = move.servers[0]
+    hung.freeze()
+    tool = move.tool()
+
+    def asks_it() -> bool:
+        return any(one.raddr and one.raddr.port == hung.port for one in psutil.Process(tool.pid).net_connections())
+
+    def has_ended() -> bool:
+        tool.send_signal(signal.SIGINT)
+        return tool.poll() is not None
+
+    wait_for(asks_it, "the tool asks the server that hangs")
+    wait_for(has_ended, "the tool has ended", 10)
+    assert tool.returncode == 130 and "stopped;" in tool.communicate()[0]
+    hung.thaw()
