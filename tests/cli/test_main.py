@@ -90,6 +90,13 @@ def test_a_file_is_named_with_and_without_c(words: list[str], tmp_path: Path) ->
     assert f"{file}:1: error: HP104 oops: unknown key" in done.stdout + done.stderr
 
 
+def test_reshard_names_the_instance_that_was_meant() -> None:
+    words = [sys.executable, "-m", "hyper_proxy", "reshard", "-c", "etc/minimal.toml", "usr"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "hyper-proxy: there is no instance 'usr'; did you mean 'user'?\n"
+
+
 def test_an_error_of_the_project_is_one_line_and_status_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

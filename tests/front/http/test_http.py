@@ -313,6 +313,7 @@ def test_what_is_asked_wrongly_leaves_the_connection_open(web: Web) -> None:
         assert answer.json["error"]["message"]
         sock = sock or web.connection.sock
         assert web.connection.sock is sock
+    assert web.ask("GET", "/v1/web/_mget").json["error"]["message"] == "POST is possible here"
 
 
 def test_requests_behind_each_other_are_answered_in_order(web: Web) -> None:
