@@ -131,7 +131,7 @@ class Fleet:
 
     def kill_worker(self, slot: int = 0, number: int = signal.SIGKILL) -> int:
         """Send a signal to one worker; the result is its pid."""
-        pid = self.worker_pids()[slot]
+        pid = wait_for(lambda: self.worker_pids()[slot], f"a worker in slot {slot}")
         os.kill(pid, number)
         return pid
 
