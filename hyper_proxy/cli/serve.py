@@ -94,7 +94,10 @@ def who_answers(config: Config) -> str:
     if config.path and os.path.realpath(fleet["file"]) == os.path.realpath(config.path):
         reload = f"`hyper-proxy ctl -c {config.path} reload`"
         return f"The fleet of this file runs already (master {fleet['master']}): {reload} has it read the file again"
-    return f"The fleet of {fleet_name(fleet)} answers there: two fleets take two [admin] listen, each in its own file"
+    two = "two fleets take two [admin] listen, each in its own file"
+    if not config.path:
+        two += ": write one for this one (etc/minimal.toml is the shortest) and start it with -c FILE"
+    return f"The fleet of {fleet_name(fleet)} answers there: {two}"
 
 
 def enter_worker(birth: Birth, config: Config) -> int:

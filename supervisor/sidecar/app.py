@@ -22,6 +22,7 @@ from supervisor.sidecar.turnstile import Crowded
 PAGES: tuple[Page, ...] = (*OVERVIEW, *READING, *ACTIONS)
 ROUTES = [f"{page.method} {page.path}" for page in PAGES]
 
+SHOWN = 40  # characters of a name that is not known
 # Orders are a few words.
 MAX_BODY_BYTES = 64 * 1024
 
@@ -104,4 +105,11 @@ def _refusal(link: Asks, own_host: str) -> Refusal | None:
 
 
 def _bound(page: Page, link: Asks) -> Callable[[], Response]:
-    return lambda: page.view(link)
+    def view() -> Response:
+        unknown = [name for name in request.args if name not in page.query]
+        if not unknown:
+            return page.view(link)
+        said = f"known are {', '.join(page.query)}" if page.query else "it has none"
+        return reply({"error": f"{page.path}: there is no parameter {unknown[0][:SHOWN]!r}; {said}"}, BAD_REQUEST)
+
+    return view

@@ -40,5 +40,6 @@ def _drawn(view: dict[str, Any], history: History) -> dict[str, Any]:
 
 
 OVERVIEW: tuple[Page, ...] = (
-    Page("GET", "/", _overview, "the page: is it serving, which configuration, where does it hurt; `format=json`"),
-)
+    Page("GET", "/", _overview, "the page: is it serving, which configuration, where does it hurt; `format=json`",
+         ("format",)),
+)  # fmt: skip

@@ -25,12 +25,14 @@ class Asks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One address of the sidecar; `help` goes to the documentation. Views read the query from flask's `request`."""
+    """One address of the sidecar; `help` goes to the documentation. Views read the query from flask's `request`: what
+    may stand there is `query`."""
 
     method: str
     path: str
     view: Callable[[Asks], Response]
     help: str
+    query: tuple[str, ...] = ()
 
 
 def reply(body: dict[str, Any], status: int = OK) -> Response:

@@ -101,18 +101,24 @@ def _ready(link: Asks) -> Response:
 
 
 READING: tuple[Page, ...] = (
-    Page("GET", "/stats", _stats, "counters and state as JSON, fresh from all workers; `worker`, `instance`, `node`"),
+    Page("GET", "/stats", _stats, "counters and state as JSON, fresh from all workers; `worker`, `instance`, `node`",
+         ("worker", "instance", "node")),
     Page("GET", "/metrics", _metrics, "the same for Prometheus"),
     Page("GET", "/config", _config, "the configuration in force, passwords masked; each key's default, line and kind"),
-    Page("GET", "/slowlog", _slowlog, "slow requests, newest first, with where their time went; `limit`: 128"),
-    Page("GET", "/hotkeys", _notable("hot_keys", hot_keys), "the keys that are asked for most, by instance; sampled"),
-    Page("GET", "/bigkeys", _notable("big_keys", big_keys), "the keys whose values are largest, by instance; sampled"),
-    Page("GET", "/clients", _clients, "who is connected, the longest first; `instance`, `worker`, `limit`: 100"),
+    Page("GET", "/slowlog", _slowlog, "slow requests, newest first, with where their time went; `limit`: 128",
+         ("limit",)),
+    Page("GET", "/hotkeys", _notable("hot_keys", hot_keys), "the keys that are asked for most, by instance; sampled",
+         ("limit",)),
+    Page("GET", "/bigkeys", _notable("big_keys", big_keys), "the keys whose values are largest, by instance; sampled",
+         ("limit",)),
+    Page("GET", "/clients", _clients, "who is connected, the longest first; `instance`, `worker`, `limit`: 100",
+         ("instance", "worker", "limit")),
     Page("GET", "/listeners", _question("listeners"), "where clients connect, and how many wait to be accepted"),
     Page("GET", "/overrides", _question("overrides"), "what operators have ordered, and who; reloads do not touch it"),
     Page("GET", "/events", _events, "what happened last: reloads, deaths, orders, and what servers and rooms did"),
-    Page("GET", "/stack", _stack, "what the greenlets of `worker` do just now, as text: for who looks for a fault"),
+    Page("GET", "/stack", _stack, "what the greenlets of `worker` do just now, as text: for who looks for a fault",
+         ("worker",)),
     Page("GET", "/health", _ready, "the same as /health/ready"),
     Page("GET", "/health/live", _live, "200 while the master answers"),
     Page("GET", "/health/ready", _ready, "200 while clients are served and the fleet is not stopping, else 503"),
-)
+)  # fmt: skip

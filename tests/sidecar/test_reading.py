@@ -45,6 +45,14 @@ def test_wrong_paths_methods_and_numbers_get_small_json_errors(start_shop: Start
     assert (method.status, method.json["error"]) == (405, "/stats is for GET, not DELETE")
     assert "GET" in method.headers["Allow"]
     assert shop.ask("/stats?worker=x").status == 400
+    for path, said in (
+        ("/stats?inst=shop", "/stats: there is no parameter 'inst'; known are worker, instance, node"),
+        ("/clients?limit=1&slot=0", "/clients: there is no parameter 'slot'; known are instance, worker, limit"),
+        ("/hotkeys?instance=shop", "/hotkeys: there is no parameter 'instance'; known are limit"),
+        ("/config?x", "/config: there is no parameter 'x'; it has none"),
+    ):
+        misspelt = shop.ask(path)
+        assert (misspelt.status, misspelt.json) == (400, {"error": said})
     assert shop.ask("/static/../app.py").status == 404
     assert "Traceback" not in shop.fleet.read_log()
 

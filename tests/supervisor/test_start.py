@@ -9,11 +9,15 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
+from hyper_proxy.cli.serve import who_answers
+from hyper_proxy.config.endpoints import Listen
+from hyper_proxy.config.load import embedded_default
 from tests.kit.fleet import COMMAND, ROOT, Fleet
 from tests.kit.ports import free_port
 from tests.supervisor.conftest import StandInFleet, StartStandIn, ask, config_text
@@ -186,6 +190,13 @@ def test_the_embedded_default_that_finds_its_port_taken_leaves_nothing_behind(tm
     assert "127.0.0.1:22122" in done.stderr
     assert "-c FILE" in done.stderr
     assert not folder.exists()
+
+
+def test_who_has_no_file_and_meets_another_fleet_is_told_to_write_one(start_standin: StartStandIn) -> None:
+    first, config = start_standin(), embedded_default("data")
+    theirs = replace(config, admin=Listen("127.0.0.1", first.admin_port))
+    said = "write one for this one (etc/minimal.toml is the shortest) and start it with -c FILE"
+    assert who_answers(theirs).endswith(said)
 
 
 def test_a_file_and_a_folder_are_wrong_usage() -> None:

@@ -17,6 +17,7 @@ from hyper_proxy.storage.keyvalue import KeyValue
 
 ROOT = b"/v1/"
 ALL_KEYS = b"_mget"
+SHOWN = 40  # characters of a name that is not known
 MGET = "MGET"  # what POST /v1/INSTANCE/_mget is called where only a word is seen
 
 OnKey = Callable[[KeyValue, bytes, Request], Response]
@@ -25,16 +26,17 @@ Ask = Callable[[KeyValue], Response]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An operation on one key, and its class in the statistics."""
+    """An operation on one key, its class in the statistics, and the parameters of its query."""
 
     run: OnKey
     klass: int
+    query: tuple[str, ...] = ()
 
 
 KEY_METHODS: dict[str, Row] = {
     "GET": Row(values.get, READ),
     "HEAD": Row(values.get, READ),
-    "PUT": Row(values.put, IDEMPOTENT),
+    "PUT": Row(values.put, IDEMPOTENT, ("ttl", "flags")),
     "DELETE": Row(values.delete, IDEMPOTENT),
     "POST": Row(values.post, WRITE),
 }
@@ -52,6 +54,7 @@ def _errand(instance: Instance, request: Request) -> Errand:
     path, close = request.path, not request.keep_alive
     if path == b"/v1/openapi.json":
         allow(request, "GET", "HEAD")
+        check_query(request)
         return Errand(request.method, content=lambda kv: as_json(200, document(instance.name)), close=close)
     if not path.startswith(ROOT):
         raise Refusal(404, "no_such_path", f"keys are at /v1/{instance.name}/KEY; the description is /v1/openapi.json")
@@ -60,12 +63,14 @@ def _errand(instance: Instance, request: Request) -> Errand:
         raise Refusal(404, "no_such_instance", f"this address serves the instance '{instance.name}'")
     if key == ALL_KEYS:
         allow(request, "POST")
+        check_query(request)
         names, keys = values.keys_of(request)
         return Errand(MGET, keys, content=lambda kv: values.mget(kv, names, keys), close=close)
     if not key:
         raise Refusal(404, "no_key", f"which key? /v1/{instance.name}/KEY")
     allow(request, *KEY_METHODS)
     row = KEY_METHODS[request.method]
+    check_query(request, *row.query)
     given = (request.body,) if request.method == "PUT" else ()
     return Errand(request.method, (key,), row.klass, given, lambda kv: row.run(kv, key, request), close)
 
@@ -84,3 +89,11 @@ def allow(request: Request, *methods: str) -> None:
         said = ", ".join(methods)
         text = f"{said} {'are' if len(methods) > 1 else 'is'} possible here"
         raise Refusal(405, "no_such_method", text, (("Allow", said),))
+
+
+def check_query(request: Request, *known: str) -> None:
+    """Raises Refusal when the query has another parameter: a misspelt one would change nothing unnoticed."""
+    for name in request.query:
+        if name not in known:
+            said = f"known here: {', '.join(known)}" if known else "none is known here"
+            raise Refusal(400, "bad_query", f"there is no parameter {name[:SHOWN]!r}; {said}")

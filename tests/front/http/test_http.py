@@ -187,7 +187,7 @@ def test_an_address_may_be_asked_as_a_whole(web: Web) -> None:
     """As clients ask that take us for their proxy: curl -x."""
     web.redis.set("a b", "1")
     for origin in ("http://other.example:81", "HTTPS://[::1]", "http://x"):
-        found = web.ask("GET", f"{origin}/v1/web/a%20b?x=http://y/")
+        found = web.ask("GET", f"{origin}/v1/web/a%20b?")
         assert (found.status, found.body, origin) == (200, b"1", origin)
     assert web.ask("GET", "http://x").code == "no_such_path"
     assert web.ask("PUT", "http://x/v1/web/http://y/z", b"2").status == 201
@@ -314,6 +314,28 @@ def test_what_is_asked_wrongly_leaves_the_connection_open(web: Web) -> None:
         sock = sock or web.connection.sock
         assert web.connection.sock is sock
     assert web.ask("GET", "/v1/web/_mget").json["error"]["message"] == "POST is possible here"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "name", "known"),
+    [
+        ("PUT", "/v1/web/g?tll=60", "tll", "known here: ttl, flags"),
+        ("PUT", "/v1/web/g?ttl=60&Flags=1", "Flags", "known here: ttl, flags"),
+        ("PUT", "/v1/web/g?ttl", "", ""),  # it is read: not a number
+        ("GET", "/v1/web/g?ttl=60", "ttl", "none is known here"),
+        ("DELETE", "/v1/web/g?x=", "x", "none is known here"),
+        ("POST", "/v1/web/_mget?keys=a", "keys", "none is known here"),
+        ("GET", "/v1/openapi.json?v=3", "v", "none is known here"),
+        ("PUT", "/v1/web/g?" + "k" * 100 + "=1", "k" * 40, "known here: ttl, flags"),
+    ],
+)
+def test_a_parameter_that_is_not_known_is_refused(web: Web, method: str, path: str, name: str, known: str) -> None:
+    answer = web.ask(method, path, b"{}" if method == "POST" else None, **{"Content-Type": "application/json"})
+    assert answer.status == 400
+    if known:
+        assert answer.code == "bad_query"
+        assert answer.json["error"]["message"] == f"there is no parameter '{name}'; {known}"
+    assert web.ask("GET", "/v1/web/g").status == 404
 
 
 def test_requests_behind_each_other_are_answered_in_order(web: Web) -> None:
