@@ -1,4 +1,5 @@
 cdef class Framer:
+    cdef public bint before_auth
     cdef readonly Py_ssize_t need
     cdef readonly Py_ssize_t argc
     cdef readonly Py_ssize_t name_start

@@ -7,14 +7,22 @@ line. Errors have redis' own words; and as redis does, the two bytes behind a wo
 
 import cython
 
-from hyper_proxy.common.errors import ClientError
+from hyper_proxy.common.errors import ClientError, LimitExceeded
 from hyper_proxy.storage.redis import join_words as join_words
 
+# What the number of a length counts, words or bytes: redis' text where it is wrong, and the limit that it is within.
+COUNTED = (("invalid multibulk length", "max_arguments"), ("invalid bulk length", "max_value_bytes"))
 MAX_COUNT_LINE = 32  # bytes: more than "*" and any number of 64 bits need
 
 
 def _protocol_error(text: str) -> ClientError:
     return ClientError(f"Protocol error: {text}")
+
+
+def _beyond(text: str, limit: str, most: int, before_auth: bool) -> ClientError:
+    """Redis' words, behind which stands the limit of the instance that is meant."""
+    said = f"more than {most} before AUTH" if before_auth else f"more than limits.{limit} ({most})"
+    return LimitExceeded(limit, f"Protocol error: {text}: {said}")
 
 
 @cython.cclass
@@ -27,8 +35,10 @@ class Framer:
     args                    the index of the verb's own "$"
     inline                  the request is one line; the other attributes are not set
     need                    after -1: how many bytes from the request's start must be there before another scan
+    before_auth             its limits of words and their bytes are those of a client that has not logged in
     """
 
+    before_auth: cython.bint
     need: cython.Py_ssize_t
     argc: cython.Py_ssize_t
     name_start: cython.Py_ssize_t
@@ -48,6 +58,7 @@ class Framer:
         self.max_arguments = max_arguments
         self.max_bulk = max_bulk
         self.max_line = max_line
+        self.before_auth = False
         self.need = self.argc = self.args = self.length = 0
         self.name_start = self.name_end = self.key_start = self.key_end = 0
         self.inline = False
@@ -76,7 +87,7 @@ class Framer:
         else:
             if start + 1 < n and p[start + 1] == 45:
                 return self.scan_nothing(buf, start)
-            i = _read_length(self, p, start, n, self.max_arguments, "invalid multibulk length")
+            i = _read_length(self, p, start, n, self.max_arguments, 0)
             if i < 0:
                 return self.wait_for(n + 1 - start, 0, 0)
             self.argc = left = self.length
@@ -87,7 +98,7 @@ class Framer:
                 return self.wait_for(n + 1 - start, i - start, left)
             if p[i] != 36:
                 raise _protocol_error(f"expected '$', got '{chr(p[i])}'")
-            body = _read_length(self, p, i, n, self.max_bulk, "invalid bulk length")
+            body = _read_length(self, p, i, n, self.max_bulk, 1)
             if body < 0:
                 return self.wait_for(n + 1 - start, i - start, left)
             if body + self.length + 2 > n:
@@ -115,7 +126,7 @@ class Framer:
         """An inline request: one line."""
         end: cython.Py_ssize_t = buf.find(b"\n", start)
         if (end < 0 and len(buf) - start > self.max_line) or end - start > self.max_line:
-            raise _protocol_error("too big inline request")
+            raise _beyond("too big inline request", "max_line_bytes", self.max_line, False)
         if end < 0:
             return self.wait_for(len(buf) - start + 1, 0, 0)
         self.inline = True
@@ -148,11 +159,12 @@ class Framer:
 @cython.inline
 @cython.exceptval(-2, check=False)
 def _read_length(
-    framer: Framer, p: cython.p_uchar, i: cython.Py_ssize_t, n: cython.Py_ssize_t, most: cython.Py_ssize_t, fault: str
+    framer: Framer, p: cython.p_uchar, i: cython.Py_ssize_t, n: cython.Py_ssize_t, most: cython.Py_ssize_t,
+    kind: cython.int,
 ) -> cython.Py_ssize_t:
     """Read the number behind the "*" or "$" at i into framer.length; the index after its line, -1 if that is not whole.
 
-    Raises a ClientError with the words of `fault`.
+    kind: an index of COUNTED. Raises a ClientError.
     """
     value: cython.Py_ssize_t = 0
     end: cython.Py_ssize_t = i + 1
@@ -166,15 +178,15 @@ def _read_length(
         value = value * 10 + (p[end] - 48)
         end += 1
         if value > most:
-            raise _protocol_error(fault)
+            raise _beyond(COUNTED[kind][0], COUNTED[kind][1], most, framer.before_auth)
     if end - i > 2 and p[i + 1] == 48:  # a server would hang up, on everybody who shares the connection
-        raise _protocol_error(fault)
+        raise _protocol_error(COUNTED[kind][0])
     if end + 1 >= n:
         if end < n and p[end] != 13:
-            raise _protocol_error(fault)
+            raise _protocol_error(COUNTED[kind][0])
         return -1
     if p[end] != 13 or p[end + 1] != 10 or end == i + 1:
-        raise _protocol_error(fault)
+        raise _protocol_error(COUNTED[kind][0])
     framer.length = value
     return end + 2
 

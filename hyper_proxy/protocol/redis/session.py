@@ -114,6 +114,7 @@ class RedisSession(Session):
         if not self.authenticated:
             words, size = min(words, STRANGER_WORDS), min(size, STRANGER_BYTES)
         self.framer = Framer(words, size, limits.max_line_bytes)
+        self.framer.before_auth = not self.authenticated
         self.placement = self.snapshot.placement
         self.lanes = storage.lanes(self.db, self.resp, self.sequence) if storage.forwards else []
         self.leveled = isinstance(storage, Levels) and storage.tiers[0].cache.kind == "redis"

@@ -112,8 +112,8 @@ _NODES = "it acts on one server; send it to that server itself"
 _PERSISTENCE = "when and how servers write to disk is the business of each server; send it to that server itself"
 _REPLICATION = "replication is between servers; a client of the proxy is no replica and cannot direct one"
 _USERS = "users and passwords of the proxy are in its configuration"
-_CLIENTS = "clients are spread over several workers; see /stats of the proxy"
-_TIMES = "each server keeps its own measurements; ask that server itself, or see /stats of the proxy"
+_CLIENTS = "clients are spread over several workers; see `hyper-proxy ctl show clients`, `ctl disconnect ADDRESS`"
+_TIMES = "each server keeps its own measurements; ask that server itself, or see `hyper-proxy ctl show slowlog`"
 # Word for word what a server without cluster mode says: cluster clients look for it and take us for a plain server.
 _CLUSTER = "This instance has cluster support disabled"
 

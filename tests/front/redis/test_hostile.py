@@ -91,7 +91,9 @@ def test_a_web_page_cannot_send_commands(ports: dict[str, int], front: str, body
 
 
 def test_a_stranger_may_not_fill_the_memory(ports: dict[str, int]) -> None:
-    assert say(ports["locked"], b"*2\r\n$4\r\nECHO\r\n$300000\r\n") == b"-ERR Protocol error: invalid bulk length\r\n"
+    assert say(ports["locked"], b"*2\r\n$4\r\nECHO\r\n$300000\r\n") == (
+        b"-ERR Protocol error: invalid bulk length: more than 16384 before AUTH\r\n"
+    )
     login = b"*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n"
     large = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$300000\r\n%b\r\n" % (b"x" * 300000)
     assert say(ports["locked"], login + large + b"QUIT\r\n") == b"+OK\r\n" * 3

@@ -37,6 +37,8 @@ REQUESTS: dict[bytes, tuple[object, ...]] = {
     b"$1\r\n": ("line", b"$1"),
 }  # fmt: skip
 
+TOO_MANY = "invalid multibulk length: more than limits.max_arguments (1048576)"
+TOO_LONG = "invalid bulk length: more than limits.max_value_bytes (536870912)"
 MALFORMED: dict[bytes, str] = {
     b"*\r\n": "invalid multibulk length",
     b"*x\r\n": "invalid multibulk length",
@@ -48,8 +50,8 @@ MALFORMED: dict[bytes, str] = {
     b"*-x\r\n": "invalid multibulk length",
     b"*1\n$4\r\nPING\r\n": "invalid multibulk length",
     b"*1\rx$4\r\nPING\r\n": "invalid multibulk length",
-    b"*2147483648\r\n": "invalid multibulk length",
-    b"*99999999999999999999999999\r\n": "invalid multibulk length",
+    b"*2147483648\r\n": TOO_MANY,
+    b"*99999999999999999999999999\r\n": TOO_MANY,
     b"*-" + b"9" * 40: "invalid multibulk length",
     b"*1\r\nPING\r\n": "expected '$', got 'P'",
     b"*1\r\n\r\n": "expected '$', got '\r'",
@@ -61,8 +63,8 @@ MALFORMED: dict[bytes, str] = {
     b"*1\r\n$04\r\nPING\r\n": "invalid bulk length",
     b"*1\r\n$+4\r\nPING\r\n": "invalid bulk length",
     b"*1\r\n$4\nPING\r\n": "invalid bulk length",
-    b"*1\r\n$536870913\r\n": "invalid bulk length",
-    b"*1\r\n$99999999999999999999999999\r\n": "invalid bulk length",
+    b"*1\r\n$536870913\r\n": TOO_LONG,
+    b"*1\r\n$99999999999999999999999999\r\n": TOO_LONG,
     b'set "a\r\n': "unbalanced quotes in request",
     b"set 'a\r\n": "unbalanced quotes in request",
     b'set "a"b\r\n': "unbalanced quotes in request",
@@ -123,10 +125,10 @@ def test_limits_are_exact(module: ModuleType) -> None:
         for pieces in (whole(data), bytewise(data)):
             assert requests(module, pieces, **limits)[-1] == ("rest", b"")
     exceeds = {
-        b"*4\r\n": "invalid multibulk length",
-        b"*1\r\n$6\r\n": "invalid bulk length",
-        b"123456789\n": "too big inline request",
-        b"123456789": "too big inline request",
+        b"*4\r\n": "invalid multibulk length: more than limits.max_arguments (3)",
+        b"*1\r\n$6\r\n": "invalid bulk length: more than limits.max_value_bytes (5)",
+        b"123456789\n": "too big inline request: more than limits.max_line_bytes (8)",
+        b"123456789": "too big inline request: more than limits.max_line_bytes (8)",
     }
     for data, text in exceeds.items():
         for pieces in (whole(data), bytewise(data)):
