@@ -47,7 +47,8 @@ def errand_of(instance: Instance, request: Request) -> Errand:
     try:
         return _errand(instance, request)
     except Refusal as refusal:
-        return Errand(request.method, klass=_klass_of(request), content=refusal, close=not request.keep_alive)
+        why = refusal.with_traceback(None)  # its frames have the request, which may be large
+        return Errand(request.method, klass=_klass_of(request), content=why, close=not request.keep_alive)
 
 
 def _errand(instance: Instance, request: Request) -> Errand:
