@@ -203,4 +203,4 @@ def test_a_worker_that_ends_does_not_wait_for_them(serve: Serve) -> None:
         fleet.send_signal(signal.SIGTERM)
         wait_for(lambda: not worker.is_running(), "it has ended")
         assert monotonic() - began < 0.8 * LINGER_S
-    assert fleet.stop() == 0
+    assert fleet.process.wait(20) == 0  # a second TERM may meet the master when it has no ear for it any more
