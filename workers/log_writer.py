@@ -86,10 +86,10 @@ class QueueSink:
             written = self._thread.write_parts(self.file.fd, parts)
         except OSError:
             written = 0
-        if written < sum(map(len, parts)):
-            lost = threads.apply(self.file.account, (parts, written))
-            return lost
-        return 0
+        if written == sum(map(len, parts)):
+            return 0
+        lost = threads.apply(self.file.account, (parts, written))
+        return lost
 
     def move_to(self, path: str) -> AsyncResult[str]:
         """Writes to another file from the next batch on, or to the same one, opened anew; not in the middle of a batch,

@@ -7,6 +7,7 @@ from posix.unistd cimport close, read, write
 
 
 cdef struct Job:
+    bint begun
     int wake  # an eventfd: 1: there is something to write; more: the thread is to end
     int done  # an eventfd: it is written
     int fd
@@ -14,6 +15,12 @@ cdef struct Job:
     Py_ssize_t written
     int error
     iovec parts[512]  # MOST_PARTS
+
+
+cdef inline void release(Job* job) noexcept nogil:
+    close(job.wake)
+    close(job.done)
+    free(job)
 
 
 cdef inline void serve(void* given) noexcept nogil:
@@ -29,13 +36,12 @@ cdef inline void serve(void* given) noexcept nogil:
         job.written = writev(job.fd, job.parts, job.count)
         job.error = errno
         write(job.done, &number, 8)
-    close(job.wake)
-    close(job.done)
-    free(job)
+    release(job)
 
 
 cdef class DiskThread:
     cdef Job* job
     cdef object watcher
 
+    cdef prepare(self)
     cdef begin(self)

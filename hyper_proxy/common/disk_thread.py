@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Sequence
+from errno import EAGAIN
 
 import cython
 from gevent import get_hub
@@ -21,7 +22,13 @@ from hyper_proxy.common.log import MOST_PARTS
 @cython.final
 @cython.cclass
 class DiskThread:
-    """Begins with the first write, and ends with this object."""
+    """The thread begins with the first write, and ends with this object. Its descriptors are there before: a worker may
+    have none left when it has something to write.
+    """
+
+    def __init__(self) -> None:
+        if cython.compiled:
+            self.prepare()
 
     def write_parts(self, fd: int, parts: Sequence[memoryview]) -> int:
         """Like os.writev, while other greenlets run; the bytes that were written. parts: at most MOST_PARTS, each the
@@ -36,7 +43,7 @@ class DiskThread:
             return outcome
         if len(parts) > MOST_PARTS:
             raise ValueError(f"{len(parts)} parts; {MOST_PARTS} are the most")
-        if self.job == cython.NULL:
+        if not self.job.begun:
             self.begin()
         job = cython.declare(cython.pointer(Job), self.job)  # type: ignore[name-defined]  # noqa: F821
         index: cython.int = 0
@@ -58,21 +65,31 @@ class DiskThread:
         return job.written
 
     @cython.cfunc
-    def begin(self) -> None:
-        """Start the thread. No signal is handled in it: one that comes must wake up the event loop."""
+    def prepare(self) -> None:
         wake = os.eventfd(0)
         done = os.eventfd(0)
         self.watcher = get_hub().loop.io(done, 1)
         self.job = cython.cast(cython.pointer(Job), calloc(1, cython.sizeof(Job)))  # type: ignore[name-defined]  # noqa: F821
         self.job.wake = wake
         self.job.done = done
+
+    @cython.cfunc
+    def begin(self) -> None:
+        """Start the thread. No signal is handled in it: one that comes must wake up the event loop."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        PyThread_start_new_thread(serve, self.job)  # type: ignore[name-defined]  # noqa: F821
+        thread: cython.long = PyThread_start_new_thread(serve, self.job)  # type: ignore[name-defined]  # noqa: F821
+        self.job.begun = thread != -1
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if not self.job.begun:
+            raise OSError(EAGAIN, "the system starts no more threads")
 
     def __dealloc__(self) -> None:
-        if self.job != cython.NULL:
+        if self.job == cython.NULL:
+            return
+        if self.job.begun:
             os.eventfd_write(self.job.wake, 2)
+        else:
+            release(self.job)  # type: ignore[name-defined]  # noqa: F821
 
 
 def _writev(fd: int, parts: Sequence[memoryview]) -> int | OSError:
