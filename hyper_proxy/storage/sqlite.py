@@ -170,10 +170,10 @@ class SqliteStorage(KeyValue):
         if not tables:
             for statement in _SCHEMA:
                 connection.execute(statement)
-            self._made = True
         application, version = (connection.execute(f"PRAGMA {name}").fetchone()[0]
                                 for name in ("application_id", "user_version"))
-        connection.execute("COMMIT")
+        connection.execute("COMMIT")  # it may be refused: then all of this is done again, and maybe by another worker
+        self._made = self._made or not tables
         if application != APPLICATION_ID:
             raise self._error("broken", "the file is another program's SQLite database")
         if version != SCHEMA_VERSION:
