@@ -179,12 +179,14 @@ more than 100 slow ones and 10 000 sampled ones of these are made in a second an
 
 - `at`: when it was read, seconds since 1970; in the log the line has its own time, that of the end
 - `slot`, `instance`, `client`: worker, instance, and the client's address
-- `command`, `keys`, `key`: of the first request: its name, how many keys it has, and its first key; no name for bytes
-  that are no request, no keys where their number is wrong, or where the request was refused before all of it was there
+- `command`, `keys`, `key`: of the first request: its name, how many keys it has, and its first key; no keys where their
+  number is wrong, or where the request was refused before all of it was there. No name where it is none of the
+  protocol's commands: the word may be a piece of a value that was sent with a wrong length
 - `requests`: how many there were
 - `node`: the label of the server that failed, or else of the one that was waited for last, also below other levels;
   empty where none was asked: the proxy answers, or a file
-- `bytes_in`, `bytes_out`: size of the requests and of the replies
+- `bytes_in`, `bytes_out`: size of the requests and of the replies; without the rest of a value that memcache clients
+  still send when it is refused already
 - `total_us`: from reading the requests until the client had taken the reply; the sum of the phases, but for rounding
 - `error`: kind of the failure of that server, or else of the first that failed (docs/errors.md); `reply` if the reply
   of redis or memcache clients begins with another error; the code of the first response of HTTP that says one, or what
