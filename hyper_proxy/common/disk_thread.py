@@ -1,4 +1,4 @@
-# cython: language_level=3, boundscheck=False, wraparound=False
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """A thread that writes to files for one greenlet. Compiled, it never takes the interpreter.
 
 A Python thread that has something to do beside a busy event loop is woken at each system call of the loop, and mostly

@@ -57,6 +57,8 @@ def test_a_stopped_fleet_leaves_one_file_with_all_data(
     folder, ports = tmp_path / "data", (free_port(), free_port())
     file = folder / "keys.db"
     fleet = start_fleet(HEAD + instance("a", ports[0], file) + instance("b", ports[1], file))
+    for slot in range(4):
+        fleet.wait_log(f"worker.ready slot={slot} ")  # one that is still being born is killed, and can't close a file
     fill(ports[0])
     assert "keys.db-wal" in files(folder)
     fleet.send_signal(number)
