@@ -178,6 +178,8 @@ def _read_length(
         value = value * 10 + (p[end] - 48)
         end += 1
         if value > most:
+            if p[i + 1] == 48:
+                break  # wrong, whatever number it is
             raise _beyond(COUNTED[kind][0], COUNTED[kind][1], most, framer.before_auth)
     if end - i > 2 and p[i + 1] == 48:  # a server would hang up, on everybody who shares the connection
         raise _protocol_error(COUNTED[kind][0])

@@ -45,6 +45,7 @@ MALFORMED: dict[bytes, str] = {
     b"*1x\r\n": "invalid multibulk length",
     b"*01\r\n$4\r\nPING\r\n": "invalid multibulk length",
     b"*00\r\n": "invalid multibulk length",
+    b"*09999999999\r\n": "invalid multibulk length",
     b"*+1\r\n": "invalid multibulk length",
     b"* 1\r\n": "invalid multibulk length",
     b"*-x\r\n": "invalid multibulk length",
