@@ -55,36 +55,41 @@ class Marks:
     def hand_over(self, heir: Marks) -> None:
         """The tier has a successor: it owes from now on what this one owes, or still will, wherever it has copies."""
         self.heir = heir
-        longest: Debts = {}
-        for debts in self.owed.values():
-            longest.update((key, max(until, longest.get(key, until))) for key, until in debts.items())
-        self.owed = {}
-        heir._owe_everywhere(longest)
+        heir.untold += self.untold
+        owed, self.owed = self.owed, {}
+        for place, debts in owed.items():
+            self._owe((key, place, until) for key, until in debts.items())
 
     def _owe_everywhere(self, debts: Debts) -> None:
         self._owe((key, place, until) for key, until in debts.items() for place in self.tier.places(key))
 
     def _owe(self, lacking: Iterable[tuple[bytes, Target, float]]) -> None:
         if self.heir is not None:
-            self.heir._owe_everywhere({key: until for key, _, until in lacking})
+            heir = self.heir
+            heir._owe((key, at, until) for key, place, until in lacking for at in self._now_lacking(heir, key, place))
             return
         for key, place, until in lacking:
             debts = self.owed.setdefault(place, {})
-            debts.pop(key, None)
-            debts[key] = until
+            debts[key] = max(until, debts.pop(key, until))
             if place not in self.paying:
                 self.paying.add(place)
                 gevent.spawn(self._pay, place)
         self._give_up(self.count - MAX_OWED)
 
+    def _now_lacking(self, heir: Marks, key: bytes, place: Target) -> list[Target]:
+        """Where the heir owes what this one owed at a place: there, unless the key has copies at others now."""
+        there = heir.tier.places(key)
+        return [place] if there == self.tier.places(key) else there
+
     def _give_up(self, lost: int) -> None:
-        if lost <= 0:
-            return
-        most = max(self.owed.values(), key=len)
-        for key in list(islice(most, lost)):
-            del most[key]
-        self.untold += lost
-        if self.allowance.take():
+        while lost > 0:
+            most = max(self.owed.values(), key=len)
+            gone = list(islice(most, lost))
+            for key in gone:
+                del most[key]
+            lost -= len(gone)
+            self.untold += len(gone)
+        if self.untold and self.allowance.take():
             log.error("write_back.marks_given_up", keys=self.untold)
             self.untold = 0
 
@@ -94,6 +99,7 @@ class Marks:
             while self.owed.get(place):
                 gevent.sleep(pause)
                 pause = 0 if self._round(place) else AGAIN_S
+                self._give_up(0)
             self.owed.pop(place, None)
         finally:
             self.paying.discard(place)

@@ -35,6 +35,7 @@ SPARE_BYTES = 1 << 20
 
 NOWHERE = -1
 
+
 @dataclass(frozen=True, slots=True)
 class Pace:
     """mark_s: how long a mark stands, or a second less. fill_s: from the beginning of a read to the fill it makes.
