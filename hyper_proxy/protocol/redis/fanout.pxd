@@ -1,7 +1,4 @@
-from cpython.bytearray cimport PyByteArray_FromStringAndSize
-from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.string cimport memcpy
-
+from hyper_proxy.common.buffers cimport chars, copy, new_bytearray, new_bytes, number_at, put_number
 from hyper_proxy.hashing.placement cimport Placement
 from hyper_proxy.tunnel.batch cimport Reducer
 
@@ -28,13 +25,5 @@ cdef class Split(Reducer):
     cdef write_parts(self, bytes buf, Py_ssize_t args, Py_ssize_t verb_end)
 
 
-cdef class ByPosition(Split):
-    cdef bytes merge(self, object session, Py_ssize_t size)
-
-
-cdef class Sum(Split):
-    pass
-
-
-cdef class AllOk(Split):
-    pass
+cdef Py_ssize_t head_size(Py_ssize_t count) noexcept
+cdef Py_ssize_t put_head(object out, Py_ssize_t count) noexcept

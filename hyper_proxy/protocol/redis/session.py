@@ -17,8 +17,8 @@ from hyper_proxy.common.plugin_error import PluginError
 from hyper_proxy.protocol.redis import asked, conversation, leveled, treat, wording
 from hyper_proxy.protocol.redis.commands import COMMANDS
 from hyper_proxy.protocol.redis.encode import bulk, error, null
-from hyper_proxy.protocol.redis.fanout import SPLITS
 from hyper_proxy.protocol.redis.framing import Framer, given_bytes, join_words, split_line, words
+from hyper_proxy.protocol.redis.merging import SPLITS
 from hyper_proxy.stats.classes import ADMIN
 from hyper_proxy.stats.plugin_faults import report
 from hyper_proxy.storage.cache import NOTHING
