@@ -1,5 +1,6 @@
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp
 
+from hyper_proxy.common.buffers cimport chars, copy, finished, new_bytes
 from hyper_proxy.hashing.placement cimport Placement
 from hyper_proxy.tunnel.batch cimport Reducer
 
@@ -14,7 +15,7 @@ cdef class Part:
     cdef readonly Py_ssize_t shard
     cdef Py_ssize_t index
     cdef readonly Py_ssize_t keys
-    cdef readonly bytearray request
+    cdef readonly object request
     cdef Py_ssize_t size
     cdef Py_ssize_t cursor
     cdef Py_ssize_t end
@@ -36,7 +37,7 @@ cdef class MultiGet(Reducer):
     cdef void write_parts(self, Py_ssize_t head)
     cdef void receive(self, list replies, object session)
     cdef void lose(self, Part part, bytes failure)
-    cdef Py_ssize_t match(self, bytearray out) except -2
+    cdef Py_ssize_t match(self, object out) except -2
 
 
 cpdef Py_ssize_t item_end(bytes reply, Py_ssize_t i, bytes key, Py_ssize_t start, Py_ssize_t end) noexcept

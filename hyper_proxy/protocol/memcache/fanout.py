@@ -14,6 +14,7 @@ from hyper_proxy.protocol.memcache import wording
 from hyper_proxy.storage.memcache_replies import ERRORS
 
 if not cython.compiled:
+    from hyper_proxy.common.buffers import chars, copy, finished, new_bytes
     from hyper_proxy.hashing.placement import Placement
     from hyper_proxy.tunnel.batch import Reducer
 
@@ -32,7 +33,7 @@ class Part:
         self.shard = shard
         self.index = index
         self.keys = 0
-        self.request: bytearray | None = None
+        self.request: Any = None  # see new_bytes; None when the client's request can travel as it came
         self.size = 0
         self.cursor = 0
         self.end = 0
@@ -126,9 +127,9 @@ class MultiGet(Reducer):
         while p[head_end - 1] == 32:
             head_end -= 1
         for part in self.parts:
-            part.request = bytearray(head_end - head + part.size + 2)
-            part.cursor = _copy(part.request, 0, buf, head, head_end)
-            to = part.request
+            part.request = new_bytes(head_end - head + part.size + 2)
+            part.cursor = copy(part.request, 0, buf, head, head_end)
+            to = chars(part.request)
             to[part.cursor + part.size] = 13
             to[part.cursor + part.size + 1] = 10
         i = self.first
@@ -138,15 +139,15 @@ class MultiGet(Reducer):
             start = i
             i += t[3 * k + 2]
             part = cython.cast(Part, self.parts[t[3 * k] | (t[3 * k + 1] << 8)])
-            to = part.request
+            to = chars(part.request)
             to[part.cursor] = 32
-            part.cursor = _copy(part.request, part.cursor + 1, buf, start, i)
+            part.cursor = copy(part.request, part.cursor + 1, buf, start, i)
 
     @cython.ccall
     def reduce(self, replies: list, session: Any) -> bytes:
         """The items in the client's order. By `on_partial` a failed part makes an error, or misses."""
         part: Part
-        out: bytearray | None
+        out: Any
         wrong: cython.Py_ssize_t
         size: cython.Py_ssize_t = 0
         self.receive(replies, session)
@@ -156,13 +157,13 @@ class MultiGet(Reducer):
                 size = END_BYTES
                 for part in self.parts:
                     size += part.end
-                out = bytearray(size)
+                out = new_bytes(size)
             wrong = self.match(out)
             if wrong < 0:
                 if out is None:
                     return self.parts[0].reply or wording.END
-                _copy(out, size - END_BYTES, wording.END, 0, END_BYTES)
-                return bytes(out)
+                copy(out, size - END_BYTES, wording.END, 0, END_BYTES)
+                return finished(out)
             part = self.parts[wrong]
             self.lose(part, session.misfit(part.shard))
         return wording.partly(self.failure, self.lost, self.keys)
@@ -194,7 +195,7 @@ class MultiGet(Reducer):
 
     @cython.cfunc
     @cython.exceptval(-2, check=False)
-    def match(self, out: bytearray) -> cython.Py_ssize_t:
+    def match(self, out: Any) -> cython.Py_ssize_t:
         """Copy the items to `out`, if it is not None. The index of a part that has an item too many, or -1."""
         buf: bytes = self.buf
         p: cython.p_uchar = buf
@@ -219,7 +220,7 @@ class MultiGet(Reducer):
             if e < 0:
                 continue
             if out is not None:
-                at = _copy(out, at, part.reply, part.cursor, e)
+                at = copy(out, at, part.reply, part.cursor, e)
             part.cursor = e
         for k in range(self.count):
             part = cython.cast(Part, self.parts[k])
@@ -256,17 +257,3 @@ def item_end(reply: bytes, i: cython.Py_ssize_t, key: bytes, start: cython.Py_ss
     while p[i] != 10:
         i += 1
     return i + size + 3
-
-
-@cython.cfunc
-@cython.inline
-def _copy(out: bytearray, at: cython.Py_ssize_t, data: bytes, start: cython.Py_ssize_t,
-          end: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """Copy data[start:end] to out[at:]; the index after it."""
-    if cython.compiled:
-        to: cython.p_uchar = out
-        source: cython.p_uchar = data
-        memcpy(to + at, source + start, end - start)  # type: ignore[name-defined]  # noqa: F821
-    else:
-        out[at : at + end - start] = data[start:end]
-    return at + end - start
