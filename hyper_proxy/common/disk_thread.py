@@ -68,10 +68,12 @@ class DiskThread:
     def prepare(self) -> None:
         wake = os.eventfd(0)
         done = os.eventfd(0)
+        process: cython.int = _this_process()
         self.watcher = get_hub().loop.io(done, 1)
         self.job = cython.cast(cython.pointer(Job), calloc(1, cython.sizeof(Job)))  # type: ignore[name-defined]  # noqa: F821
         self.job.wake = wake
         self.job.done = done
+        self.job.process = process
 
     @cython.cfunc
     def begin(self) -> None:
@@ -86,10 +88,22 @@ class DiskThread:
     def __dealloc__(self) -> None:
         if self.job == cython.NULL:
             return
-        if self.job.begun:
-            os.eventfd_write(self.job.wake, 2)
-        else:
-            release(self.job)  # type: ignore[name-defined]  # noqa: F821
+        if not self.job.begun:
+            close_all(self.job)  # type: ignore[name-defined]  # noqa: F821
+            free(self.job)  # type: ignore[name-defined]  # noqa: F821
+            return
+        ours = cython.declare(Job, self.job[0])  # type: ignore[name-defined]  # noqa: F821
+        os.eventfd_write(ours.wake, 2)  # the thread frees the job
+        if ours.apart:
+            close_all(cython.address(ours))  # type: ignore[name-defined]  # noqa: F821
+
+
+def _this_process() -> int:
+    """A descriptor of it; -1 where a sandbox does not allow it."""
+    try:
+        return os.pidfd_open(os.getpid())
+    except OSError:
+        return -1
 
 
 def _writev(fd: int, parts: Sequence[memoryview]) -> int | OSError:

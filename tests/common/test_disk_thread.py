@@ -59,12 +59,35 @@ def test_others_run_while_the_system_makes_it_wait(module: ModuleType) -> None:
     os.close(into)
 
 
-def test_the_thread_ends_with_its_object(tmp_path: Path) -> None:
+def refuse(_: int) -> int:
+    """os.pidfd_open, in a sandbox."""
+    raise PermissionError(1, "Operation not permitted")
+
+
+@pytest.mark.parametrize("lent", [True, False], ids=["lent", "common"])
+def test_the_thread_ends_with_its_object(lent: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not lent:
+        monkeypatch.setattr(os, "pidfd_open", refuse)
     process = psutil.Process()
     before = process.num_threads(), process.num_fds()
     thread = DiskThread()
     with (tmp_path / "a").open("wb", buffering=0) as file:
-        thread.write_parts(file.fileno(), parts_of(b"x"))
+        assert thread.write_parts(file.fileno(), parts_of(b"written")) == 7
+    assert (tmp_path / "a").read_bytes() == b"written"
     del thread
     if DISK_THREAD in compiled_modules():  # else it is one of gevent's, which are used again
         wait_for(lambda: (process.num_threads(), process.num_fds()) == before, "it has ended")
+
+
+def test_the_thread_has_descriptors_of_its_own(tmp_path: Path) -> None:
+    if DISK_THREAD not in compiled_modules():
+        return
+    before = {thread.id for thread in psutil.Process().threads()}
+    thread = DiskThread()
+    with (tmp_path / "a").open("wb", buffering=0) as file:
+        for _ in range(3):
+            thread.write_parts(file.fileno(), parts_of(b"x"))
+    (born,) = {each.id for each in psutil.Process().threads()} - before
+    assert len(os.listdir(f"/proc/self/task/{born}/fd")) == 3  # to be woken, to tell of it, to fetch what it writes to
+    del thread
+    wait_for(lambda: {each.id for each in psutil.Process().threads()} == before, "it has ended")
