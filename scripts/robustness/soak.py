@@ -36,6 +36,7 @@ CLIENTS = 30
 VALUE_BYTES = (10, 200, 5000, 60_000)
 BIG_BYTES = 8_000_000
 LEVEL = "timeout = { read_ms = 20000, queue_ms = 20000 }"  # the machine may be busy with other things
+LOG = "[log]\naccess_sample = 0.05\n"  # so that the thread of the log has something to write all the while
 RECONNECTS = 0.01  # of a client's steps, so that those who have lost their worker do not stay with the other one
 PAUSE_S = 2.0  # between two misfortunes
 GROWTH = 0.10  # of the median of the second quarter to that of the last ...
@@ -259,7 +260,7 @@ def main() -> int:
     minutes = parser.parse_args().minutes
     print(state())
     with stage() as (folder, nodes):
-        proxy = Proxy(folder, [node.address for node in nodes], level=LEVEL)
+        proxy = Proxy(folder, [node.address for node in nodes], level=LEVEL, head=LOG)
         with proxy.fleet:  # shows its log when something is raised
             faults = run(proxy, minutes)
     print(f"faults: {len(faults)}")

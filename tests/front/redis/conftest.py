@@ -54,12 +54,13 @@ class Proxy:
         level: str = "",
         workers: int = 2,
         env: dict[str, str] | None = None,
+        head: str = "",
     ) -> None:
         self.nodes = nodes
         wanted = instances or {"user": ""}
         self.ports = {name: free_port() for name in wanted}
         texts = [instance(name, self.ports[name], nodes, text, level) for name, text in wanted.items()]
-        self.config = f"[proxy]\nworkers = {workers}\ndrain_timeout_s = 1\n{''.join(texts)}"
+        self.config = f"{head}[proxy]\nworkers = {workers}\ndrain_timeout_s = 1\n{''.join(texts)}"
         self.fleet = Fleet(self.config, folder, env)
         for slot in range(workers):
             self.fleet.wait_log(f"worker.ready slot={slot} ")
