@@ -2,8 +2,9 @@ from hyper_proxy.common.gather cimport Gather
 from hyper_proxy.conn_pool.lane cimport Lane
 from hyper_proxy.hashing.placement cimport Placement
 from hyper_proxy.protocol.memcache.command cimport Command
-from hyper_proxy.protocol.memcache.fanout cimport MultiGet, Part, item_end
+from hyper_proxy.protocol.memcache.fanout cimport MultiGet, Part
 from hyper_proxy.protocol.memcache.framing cimport Framer
+from hyper_proxy.protocol.memcache.questions cimport Questions
 from hyper_proxy.protocol.observed cimport ODD, PLAIN, READ
 from hyper_proxy.protocol.session cimport Session
 from hyper_proxy.stats.access cimport Sight
@@ -11,8 +12,6 @@ from hyper_proxy.stats.access cimport Sight
 
 cdef int RETRIEVE_TOUCHING
 cdef int LOCAL
-cdef Py_ssize_t END_BYTES
-cdef Py_ssize_t FIELDS
 
 
 cdef class MemcacheSession(Session):
@@ -24,11 +23,7 @@ cdef class MemcacheSession(Session):
     cdef Py_ssize_t max_keys
     cdef Py_ssize_t max_line
     cdef Py_ssize_t swallow
-    cdef list asked
-    cdef Py_ssize_t slot
-    cdef Command command
-    cdef Py_ssize_t key_start
-    cdef Py_ssize_t place
+    cdef Questions questions
     cdef Gather dropped
     cdef readonly bytes buf
 
@@ -36,9 +31,6 @@ cdef class MemcacheSession(Session):
     cdef void forward(self, bytes buf, Py_ssize_t start, Py_ssize_t end)
     cdef void split(self, bytes buf, Py_ssize_t start, Py_ssize_t end)
     cdef bint refuse(self) except -1
-    cdef void verify(self)
-    cdef bint hold_against(self, Py_ssize_t slot, Command command, Py_ssize_t key_start, Py_ssize_t place) except -1
-    cdef bint fits(self, Command command, bytes reply, Py_ssize_t key_start, Py_ssize_t key_size) except -1
     cpdef send_unheard(self, Lane lane, object raw)
     cpdef answer(self, bytes reply)
     cpdef bytes key(self)

@@ -3,9 +3,7 @@
 
 Here is the way of what a memcached is asked for: a request goes to the shard of its key as it came, a retrieval of many
 keys is split. What the proxy answers itself is in local.py, Lushan's way in lushan.py, that of a key-value storage in
-embedded.py.
-
-Every answer is held against its question before it is passed on: kind, key and number of items.
+embedded.py. Every answer is held against its question before it is passed on (questions.py).
 """
 
 from typing import Any
@@ -21,12 +19,12 @@ from hyper_proxy.protocol.memcache.fanout import MultiGet
 from hyper_proxy.protocol.memcache.framing import Framer, split_words
 from hyper_proxy.stats.plugin_faults import report
 from hyper_proxy.storage.keyvalue import KeyValue
-from hyper_proxy.storage.memcache_replies import ERRORS
 
 if not cython.compiled:
     from hyper_proxy.conn_pool.lane import Lane
     from hyper_proxy.protocol.memcache.command import Command
-    from hyper_proxy.protocol.memcache.fanout import Part, item_end
+    from hyper_proxy.protocol.memcache.fanout import Part
+    from hyper_proxy.protocol.memcache.questions import Questions
     from hyper_proxy.protocol.observed import ODD, PLAIN, READ
     from hyper_proxy.protocol.session import Session
     from hyper_proxy.stats.access import Sight
@@ -35,28 +33,21 @@ RETRIEVE_TOUCHING = 1  # hyper_proxy.protocol.memcache.command has all forms; up
 LOCAL = 10
 
 OF_HTTP = frozenset({b"POST ", b"GET /", b"PUT /", b"HEAD ", b"OPTIO", b"Host:"})
-END_BYTES = 5  # "END" CRLF
-FIELDS = 4  # of one entry of `asked`
 
 
 @cython.cclass
 class MemcacheSession(Session):
     """A memcache client has no state but its place in the stream.
 
-    slot, command, key_start, place
-             of the first forwarded request of the batch: its slot (-1: there is none), its row, where its key begins in
-             `buf`, and the key's size (8 bits) with the shard
-    asked    the same of those behind it, in turn
-    swallow  bytes of a refused value that are still to come
-    treat    None when requests are forwarded, else the function that answers them: (session, buf, end) -> bool
+    buf        the bytes with the requests of the batch
+    questions  of those that are forwarded
+    swallow    bytes of a refused value that are still to come
+    treat      None when requests are forwarded, else the function that answers them: (session, buf, end) -> bool
     """
 
     def __init__(self, front: Any, client: Any) -> None:
         self.sequence = next(front.sequence)
-        self.slot = -1
-        self.command = UNKNOWN
-        self.key_start = self.place = 0
-        self.asked: list = []
+        self.questions = Questions()
         self.buf = b""
         self.swallow = 0
         self.dropped: Dropped | None = None
@@ -166,7 +157,6 @@ class MemcacheSession(Session):
     def forward(self, buf: bytes, start: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
         """One key: the request goes to its shard."""
         framer: Framer = self.framer
-        asked: list = self.asked
         command: Command = framer.command
         shard: cython.Py_ssize_t = self.shard()
         lane: Lane = self.lanes[shard]
@@ -174,18 +164,8 @@ class MemcacheSession(Session):
         if framer.noreply:
             self.send_unheard(lane, raw)
             return
-        row: object = command.quiet if framer.quiet else command
-        place: cython.Py_ssize_t = shard << 8 | (framer.key_end - framer.key_start)
-        if self.slot < 0:
-            self.slot = len(self.batch.slots)
-            self.command = cython.cast(Command, row)
-            self.key_start = framer.key_start
-            self.place = place
-        else:
-            asked.append(len(self.batch.slots))
-            asked.append(row)
-            asked.append(framer.key_start)
-            asked.append(place)
+        row: Command = cython.cast(Command, command.quiet) if framer.quiet else command
+        self.questions.note(len(self.batch.slots), row, framer.key_start, framer.key_end - framer.key_start, shard)
         self.batch.send(lane, raw, command.klass)
 
     @cython.cfunc
@@ -238,49 +218,8 @@ class MemcacheSession(Session):
 
     @cython.cfunc
     def check_answers(self) -> None:
-        """Hold the answers against what was asked."""
-        if self.slot >= 0:
-            self.hold_against(self.slot, self.command, self.key_start, self.place)
-            self.slot = -1
-            if self.asked:
-                self.verify()
+        self.questions.check(self.batch.slots, self.buf, self)
         self.buf = b""
-
-    @cython.cfunc
-    def verify(self) -> cython.void:
-        asked, self.asked = self.asked, []
-        i: cython.Py_ssize_t = 0
-        while i < len(asked):
-            self.hold_against(asked[i], asked[i + 1], asked[i + 2], asked[i + 3])
-            i += FIELDS
-
-    @cython.cfunc
-    @cython.exceptval(-1, check=False)
-    def hold_against(
-        self, slot: cython.Py_ssize_t, command: Command, key_start: cython.Py_ssize_t, place: cython.Py_ssize_t
-    ) -> cython.bint:
-        """Replace the answer in this slot if it does not fit, or is not passed on."""
-        slots: list = self.batch.slots
-        reply: object = slots[slot]
-        if isinstance(reply, bytes):
-            if not self.fits(command, reply, key_start, place & 255):
-                slots[slot] = self.misfit(place >> 8)
-            elif command.hides and reply.startswith(command.hides):
-                slots[slot] = b""
-        return True
-
-    @cython.cfunc
-    @cython.exceptval(-1, check=False)
-    def fits(self, command: Command, reply: bytes, key_start: cython.Py_ssize_t,
-             key_size: cython.Py_ssize_t) -> cython.bint:
-        """Can this be the answer to that request?"""
-        p: cython.p_uchar = reply
-        if command.form > RETRIEVE_TOUCHING:
-            return reply.startswith(command.answers)
-        if p[0] == 86:
-            # One item, of the key that was asked for, and END.
-            return item_end(reply, 0, self.buf, key_start, key_start + key_size) == len(reply) - END_BYTES
-        return reply == wording.END or reply.startswith(ERRORS)
 
     def error_reply(self, fault: Any) -> bytes:
         self.front.stats.error(fault.kind)
