@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 
 from hyper_proxy.config.model import Listen, Server
 
@@ -26,7 +27,12 @@ MAX_SOCKET_PATH = 107
 
 _HOST = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?")
 _V6 = re.compile(r"[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%[A-Za-z0-9_.-]+)?")
+_DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){3,}")
 _ALIAS = re.compile(r"[!-~]+")
+_NO_FILE = re.compile(r"[\w.-]*:[0-9]+(?::[0-9]+)?|:memory:|(?:unix|file):.*|\w+://.*")
+"""What is no path though the system would take it for one: addresses, URLs, SQLite's word for no file."""
+_EXPANDED = re.compile(r"[~$]|.*\$\{")
+"""What a shell would put something in the place of."""
 
 
 def read_listen(text: str) -> Listen:
@@ -36,6 +42,7 @@ def read_listen(text: str) -> Listen:
     port_alone = text.removeprefix("*").removeprefix(":")
     if port_alone.isdecimal():
         raise ValueError(f"{text!r} has no address: for all of this machine write 0.0.0.0:{port_alone}")
+    _refuse_bare_socket(text)
     host, port, rest = _host_and_port(text)
     if rest is not None:
         raise ValueError(f"{text!r} is not host:port or unix:/path")
@@ -53,8 +60,7 @@ def read_server(text: str) -> Server:
     if place.startswith("unix:"):
         path, colon, weight = place.removeprefix("unix:").rpartition(":")
         return Server(path=_socket_path(path if colon else weight), weight=_weight(weight) if colon else 1, name=alias)
-    if place.startswith("/"):
-        raise ValueError(f"write a unix socket as 'unix:{place}'")
+    _refuse_bare_socket(place)
     host, port, rest = _host_and_port(place)
     return Server(host=host, port=port, weight=1 if rest is None else _weight(rest), name=alias)
 
@@ -62,18 +68,45 @@ def read_server(text: str) -> Server:
 def read_file(text: str, folder: str, *, named: bool = False) -> Server:
     """A storage that is a file or folder, relative to that of the configuration. named: an alias may follow it."""
     path, _, alias = text.partition(" ") if named else (text, "", "")
-    if not path or path.endswith("/") or not path.isprintable():
-        raise ValueError(f"{path!r} is not the path of a file")
     if alias and not _ALIAS.fullmatch(alias):
         raise ValueError(f"the alias {alias!r} must be one word of visible ASCII characters")
-    return Server(file=os.path.abspath(os.path.join(folder, path)), name=alias)
+    return Server(file=read_path(path, folder), name=alias)
+
+
+def read_path(text: str, folder: str) -> str:
+    """The whole path of a file or folder. What begins with ./ is taken as it is."""
+    if not text or text.endswith("/") or not text.isprintable():
+        raise ValueError(f"{text!r} is not the path of a file")
+    if _NO_FILE.fullmatch(text):
+        raise ValueError(f"{text!r} is not the path of a file; if it is meant, write './{text}'")
+    if _EXPANDED.match(text):
+        raise ValueError(f"{text!r} would stay as it is, for nothing is expanded: write the whole path")
+    return os.path.abspath(os.path.join(folder, text))
+
+
+def _refuse_bare_socket(text: str) -> None:
+    if text.startswith("/"):
+        raise ValueError(f"write a unix socket as 'unix:{text}'")
+
+
+def _refuse_slips(text: str) -> None:
+    """What is written elsewhere, and not here."""
+    scheme, is_url, rest = text.partition("://")
+    if is_url:
+        raise ValueError(f"write {rest.rpartition('@')[2].partition('/')[0]!r} without '{scheme}://'")
+    if "," in text:
+        raise ValueError(f"{text!r} is not one address: each is a string of its own in the list")
+    if "@" in text:
+        raise ValueError(f"{text!r} is not host:port: name and password have keys of their own, username and password")
+    if " " in text:
+        raise ValueError(f"{text!r} has a blank: host:port is wanted")
+    if _V6.fullmatch(text) and ("::" in text or text.count(":") > 3):
+        raise ValueError(f"{text!r} does not begin with an IPv6 address in brackets, as [::1]:6380 does")
 
 
 def _host_and_port(text: str) -> tuple[str, int, str | None]:
     """host, port and what follows a second colon (None when there is none)."""
-    scheme, is_url, address = text.partition("://")
-    if is_url:
-        raise ValueError(f"write {address!r} without '{scheme}://'")
+    _refuse_slips(text)
     if text.startswith("["):
         host, closed, rest = text[1:].partition("]")
         if not closed or not _V6.fullmatch(host):
@@ -83,6 +116,8 @@ def _host_and_port(text: str) -> tuple[str, int, str | None]:
         host, _, rest = text.partition(":")
         if not _HOST.fullmatch(host):
             raise ValueError(f"{text!r} does not begin with a host name or address")
+        if _DOTTED.fullmatch(host) and not _is_v4(host):
+            raise ValueError(f"{host!r} is no address: four numbers up to 255 are")
     port, colon, tail = rest.partition(":")
     if not port:
         raise ValueError(f"{text!r} has no port: host:port is wanted")
@@ -91,9 +126,18 @@ def _host_and_port(text: str) -> tuple[str, int, str | None]:
     return host, int(port), tail if colon else None
 
 
+def _is_v4(host: str) -> bool:
+    try:
+        socket.inet_aton(host)
+    except OSError:
+        return False
+    return True
+
+
 def _weight(text: str) -> int:
     if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= MAX_WEIGHT:
-        raise ValueError(f"the weight {text!r} is not a number from 1 to {MAX_WEIGHT}")
+        alias = "; an alias stands behind a blank" if re.search("[A-Za-z]", text) else ""
+        raise ValueError(f"the weight {text!r} is not a number from 1 to {MAX_WEIGHT}{alias}")
     return int(text)
 
 

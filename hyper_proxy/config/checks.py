@@ -6,13 +6,12 @@ A kind raises Bad with the code and text of a finding; a list notes a finding fo
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from hyper_proxy.config.addresses import read_listen
+from hyper_proxy.config.addresses import read_listen, read_path
 from hyper_proxy.config.model import GIB, KIB, MIB, Listen
 from hyper_proxy.config.notes import suggest
 from hyper_proxy.config.place import Bad, Place, wrong_type
@@ -190,9 +189,10 @@ class FilePath:
             raise wrong_type(value, "a string")
         if not value:
             return ""
-        if value.endswith("/") or not value.isprintable():
-            raise Bad("HP106", f"{value!r} is not the path of a file")
-        return os.path.abspath(os.path.join(place.folder, value))
+        try:
+            return read_path(value, place.folder)
+        except ValueError as error:
+            raise Bad("HP106", str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)

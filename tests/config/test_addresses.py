@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from hyper_proxy.config.addresses import MAX_WEIGHT, read_file, read_listen, read_server
 from hyper_proxy.config.model import Listen, Server
 
-_HOSTS = st.from_regex(r"\A[a-z0-9]([a-z0-9.-]{0,20}[a-z0-9])?\Z") | st.ip_addresses().map(str)
+_NAMES = st.from_regex(r"\A[a-z0-9]([a-z0-9.-]{0,20}[a-z0-9])?\Z")
+# What consists of numbers is an address, or nothing.
+_HOSTS = _NAMES.filter(lambda name: not name.replace(".", "").isdecimal()) | st.ip_addresses().map(str)
 _PATHS = st.from_regex(r"\A(/[a-z0-9_.]{1,12}){1,4}\Z")
 _PORTS = st.integers(1, 65535)
 _PLACES = st.builds(Listen, host=_HOSTS, port=_PORTS) | st.builds(Listen, path=_PATHS)

@@ -274,6 +274,16 @@ def test_servers_of_several_levels_have_names_of_their_own() -> None:
         (":1 a", ":1\\ta", "HP110", "'10.0.0.1:6379:1\\ta': a blank stands between address and alias, no tab"),
         ("10.0.0.1:6379", "10.0.0.1\u00a0:6379", "HP110", "'10.0.0.1\\xa0:6379:1' does not begin with"),
         ("10.0.0.1:6379:1 a", "10.0.0.1:1 a", "HP401", "the port is 1: is it missing, and this the weight?"),
+        ("10.0.0.1:6379:1 a", "redis://:pw@10.0.0.1:6379/0 a", "HP110", "write '10.0.0.1:6379' without 'redis://'"),
+        ("10.0.0.1:6379:1 a", ":pw@10.0.0.1:6379 a", "HP110", "keys of their own, username and password"),
+        ("10.0.0.1:6379:1 a", "10.0.0.1:6379, 10.0.0.1:6380", "HP110", "each is a string of its own in the list"),
+        (":1 a", ":a", "HP110", "the weight 'a' is not a number from 1 to 1000000; an alias stands behind a blank"),
+        ("10.0.0.1:6379:1 a", "10.0.0.300:6379 a", "HP110", "'10.0.0.300' is no address: four numbers up to 255 are"),
+        ("10.0.0.1:6379:1 a", "::1:6379 a", "HP110", "an IPv6 address in brackets, as [::1]:6380 does"),
+        ("127.0.0.1:6380", "fd00:0:0:0:0:0:0:1:6380", "HP109", "an IPv6 address in brackets, as [::1]:6380 does"),
+        ("127.0.0.1:6380", "10.0.0.1.5:6380", "HP109", "'10.0.0.1.5' is no address: four numbers up to 255 are"),
+        ("127.0.0.1:6380", "127.0.0.1 6380", "HP109", "has a blank: host:port is wanted"),
+        ("127.0.0.1:6380", "/run/user.sock", "HP109", "write a unix socket as 'unix:/run/user.sock'"),
         ("127.0.0.1:6380", ":6380", "HP109", "for all of this machine write 0.0.0.0:6380"),
         ("127.0.0.1:6380", "*:6380", "HP109", "for all of this machine write 0.0.0.0:6380"),
         ("127.0.0.1:6380", "6380", "HP109", "for all of this machine write 0.0.0.0:6380"),
@@ -292,6 +302,25 @@ def test_servers_of_several_levels_have_names_of_their_own() -> None:
 def test_one_mistake_is_one_finding(old: str, new: str, code: str, says: str) -> None:
     (found,) = findings(change(PLAIN, old, new))
     assert found.code == code and says in found.message
+
+
+@pytest.mark.parametrize("path", ["127.0.0.1:6379", ":memory:", "file:a.db", "unix:/run/a.sock", "sqlite:///tmp/a.db"])
+def test_what_is_no_file_is_not_made_one(path: str) -> None:
+    (found,) = findings(change(LEVELS, "keys.db", path))
+    assert (found.code, found.message.partition(": ")[2]) == (
+        "HP110",
+        f"'{path}' is not the path of a file; if it is meant, write './{path}'",
+    )
+    assert findings(change(LEVELS, "keys.db", f"./{path}")) == []
+    (found,) = findings(f'[log]\nfile = "{path}"\n{PLAIN}')
+    assert found.code == "HP106" and "is not the path of a file" in found.message
+
+
+@pytest.mark.parametrize("path", ["~/a.db", "$HOME/a.db", "/var/${NAME}.db"])
+def test_a_path_that_a_shell_would_expand_is_refused(path: str) -> None:
+    for text in (change(LEVELS, "keys.db", path), f'[proxy]\npidfile = "{path}"\n{PLAIN}'):
+        (found,) = findings(text)
+        assert f"'{path}' would stay as it is, for nothing is expanded: write the whole path" in found.message
 
 
 def test_dashes_divide_the_rooms_however_many_they_are() -> None:
