@@ -17,9 +17,11 @@ from hyper_proxy.config.routes import home_pools, spots
 from hyper_proxy.config.table_split import day_of_key, home_at, homes_of, server_at, table_of
 from hyper_proxy.hashing import DISTRIBUTIONS, Placement
 from hyper_proxy.hashing.distributions.modula import Random
+from hyper_proxy.hashing.lushan import db_rule
 from hyper_proxy.hashing.routes.build import build_level
 from hyper_proxy.storage.dry_run import DryRun
 from hyper_proxy.storage.keyvalue import LEVELED
+from hyper_proxy.storage.lushan import key_there
 
 
 class BadQuestion(HyperProxyError):
@@ -180,9 +182,10 @@ class Ground:
         pools = self.level.pool_levels()
         return tuple(server for name in home_pools(self.level.route) for server in pools[name].servers)
 
-    def place(self, key: bytes, *, sent: bytes, db: int | None = None) -> Place:
-        """Where a key is, and what is sent for it."""
+    def place(self, key: bytes, *, sent: bytes) -> Place:
+        """Where a key is, and what is sent for it. Raises ClientError where the last level has no place for it."""
         shard = self.shard(key)
+        db, there = self._there(key, sent)
         hashed, value = key, None
         if self.placement is not None:
             facts: dict[str, Any] = self.placement.explain(key)
@@ -190,7 +193,19 @@ class Ground:
         route = "" if shard is None else self.spots[shard].route or self._table(shard, key)
         how = (route, self.distribution, hashed, self.hash, value)
         server = self._server_of(shard, key)
-        return Place(self.number, self.level.storage, shard, server, *how, db, sent, self._pool_of(server))
+        return Place(self.number, self.level.storage, shard, server, *how, db, there, self._pool_of(server))
+
+    def _there(self, key: bytes, sent: bytes) -> tuple[int | None, bytes]:
+        """The number of the database, and the key as it is called there."""
+        if self.level.lushan_db is None:
+            return (self.level.db if self.level.storage == "redis" else None), sent
+        try:
+            db = db_rule(self.level.lushan_db)(key)
+        except ClientError:
+            if self.number == len(self.instance.levels):
+                raise
+            return None, sent  # it is not asked there
+        return db, key_there(db, sent)
 
     def _server_of(self, shard: int | None, key: bytes) -> Server | None:
         """That of a key, where its date may lead to other servers."""
@@ -218,10 +233,10 @@ class Ground:
             return str(error)
         return f"table {table.label}" if table else ""
 
-    def places(self, key: bytes, **facts: Any) -> tuple[Place, ...]:
-        """The same for every level, from the first to this one; `facts` are of this one."""
+    def places(self, key: bytes, *, sent: bytes) -> tuple[Place, ...]:
+        """The same for every level, from the first to this one; `sent` is of this one."""
         above = [Ground(self.instance, self.reads, number).place(key, sent=key) for number in range(1, self.number)]
-        return (*above, self.place(key, **facts))
+        return (*above, self.place(key, sent=sent))
 
     def to(self, shard: int | None, words: Iterable[bytes]) -> Sent:
         """A request to a shard."""

@@ -81,6 +81,22 @@ limits = { max_key_bytes = 100, max_arguments = 16 }
   storage = "sqlite"
   servers = ["/var/lib/x.db"]
 [[instance]]
+name = "shelf"
+protocol = "http"
+listen = ["127.0.0.1:8081"]
+  [[instance.level]]
+  storage = "lushan"
+  servers = ["10.0.0.1:9999:1 l"]
+  lushan_db = { separator = ":", map = { user = 1 } }
+  [[instance.level]]
+  storage = "redis"
+  servers = ["10.0.0.1:6379:1 above"]
+  db = 3
+  [[instance.level]]
+  storage = "redis"
+  servers = ["10.0.0.1:6379:1 below"]
+  db = 4
+[[instance]]
 name = "table"
 protocol = "redis"
 listen = ["127.0.0.1:6383"]
@@ -283,6 +299,15 @@ def test_lushan_keys_carry_the_number_of_their_database(file: str, capsys: pytes
         (2, "2-feed:2", "feed:2"),
     ]
     assert [request["words"] for request in answer["requests"]] == [["get", "1-user:1"], ["get", "2-feed:2"]]
+
+
+def test_each_level_tells_its_own_database(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = ask(file, capsys, "shelf", "MGET", "user:1", "feed:1")
+    levels = [[(level["db"], level["key_sent"]) for level in key["levels"]] for key in answer["keys"]]
+    assert levels == [
+        [(1, "1-user:1"), (3, "user:1"), (4, "user:1")],
+        [(None, "feed:1"), (3, "feed:1"), (4, "feed:1")],  # Lushan has none for it, and is not asked
+    ]
 
 
 def test_an_sqlite_level_is_its_file(file: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -110,11 +110,7 @@ def _counts(row: Command) -> str:
 
 
 def _key(question: Question, key: bytes) -> Key:
-    placed = question.placed(key)
-    if question.storage != "lushan":
-        return Key(key, question.ground.places(placed, sent=key))
-    db = _lushan(question)(key)
-    return Key(key, (question.ground.place(placed, sent=key_there(db, key), db=db),))
+    return Key(key, question.ground.places(question.placed(key), sent=key))
 
 
 def _lushan(question: Question) -> DbOf:

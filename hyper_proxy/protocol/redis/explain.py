@@ -83,8 +83,7 @@ def explain(instance: Instance, argv: list[bytes]) -> Explanation:
     allow = wording.permission(row) if row.dangerous else ""
     allowed = not allow or allow in instance.allow
     facts = Facts(row.name.decode(), CLASSES[row.klass], NAMES[row.treatment], row.reduce, allow, allowed)
-    db = ground.level.db if ground.placement else None
-    keys = tuple(Key(key, ground.places(key, sent=key, db=db)) for key in case.keys)
+    keys = tuple(Key(key, ground.places(key, sent=key)) for key in case.keys)
     return Explanation(instance, tuple(argv), facts, keys, outcome(case))
 
 
