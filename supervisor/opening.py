@@ -6,13 +6,13 @@ import os
 import time
 
 from hyper_proxy.common import log
+from hyper_proxy.config.load import lines_in
 from hyper_proxy.config.model import Config
 from supervisor.current import Current
 from supervisor.estate import Estate
 from supervisor.given import refuse_unwanted, take_given
 from supervisor.listeners import Listener, ListenError, bind_admin, fit, wanted
 from supervisor.pidfile import PidFile, claim, inherit
-from supervisor.validate import lines_in
 
 
 def take_hold(config: Config, digest: str, estate: Estate | None) -> Current:

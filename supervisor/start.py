@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from hyper_proxy.common import log
 from hyper_proxy.common.errors import Finding, HyperProxyError
+from hyper_proxy.config.load import lines_in
 from hyper_proxy.config.model import Config
 from supervisor import logs
 from supervisor.estate import Estate
@@ -16,7 +17,6 @@ from supervisor.master import EXIT_OS, Crew, Master, give_up
 from supervisor.opening import take_hold
 from supervisor.pidfile import PidFileError
 from supervisor.privileges import PrivilegeError, drop_privileges
-from supervisor.validate import lines_in
 
 EXIT_PERMISSION = 77  # sysexits.h: EX_NOPERM
 

@@ -11,12 +11,11 @@ import os
 import pickle
 import signal
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from hyper_proxy.common.errors import ConfigError, Finding
 from hyper_proxy.config.lines import find_lines
-from hyper_proxy.config.load import inspect, read_bytes, read_text
+from hyper_proxy.config.load import inspect, read_bytes, read_text, shown_lines
 from hyper_proxy.config.model import Config
 from hyper_proxy.config.notes import Path, show_path
 from hyper_proxy.config.plugin_files import are_current
@@ -76,18 +75,6 @@ def judge(path: str, in_force: Config, digest_in_force: str) -> Judgement:
     renewing = renewing_changes(in_force, config)
     cold = [ColdChange(_line(lines, key), show_path(key), text) for key, text in cold_changes(in_force, config)]
     return Judgement(digest, config=config, findings=findings, cold=cold, renewing=renewing, lines=shown_lines(lines))
-
-
-def lines_in(path: str) -> dict[str, int]:
-    """Of a file that has been judged before; none when there is no file, or none that can be read any more."""
-    with suppress(ConfigError):
-        return shown_lines(find_lines(read_text(path))) if path else {}
-    return {}
-
-
-def shown_lines(lines: dict[Path, int]) -> dict[str, int]:
-    """The same by the text of the path."""
-    return {show_path(path): line for path, line in lines.items()}
 
 
 def _line(lines: dict[Path, int], path: Path) -> int:

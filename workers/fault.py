@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hyper_proxy.common.errors import BackendError, SettingRefused
-from hyper_proxy.config.model import Config
+from hyper_proxy.config.load import lines_in
+from hyper_proxy.config.model import Config, Instance
 
 
 def unforeseen(error: BaseException) -> str:
@@ -13,13 +14,26 @@ def unforeseen(error: BaseException) -> str:
 
 def in_words(error: Exception, config: Config) -> str:
     """The text of an error of the project or of the system; a storage's error names its servers in the file."""
-    return ": ".join([*filter(None, (config.path, key_of(error, config))), str(error)])
+    key = key_of(error, config)
+    line = lines_in(config.path).get(key) if key else None
+    where = f"{config.path}:{line}: error" if line else config.path
+    return ": ".join([*filter(None, (where, key)), str(error)])
 
 
 def key_of(error: Exception, config: Config) -> str:
     """The key to look at; "" when it is not known."""
-    names = [instance.name for instance in config.instances]
-    key = error.key if isinstance(error, SettingRefused) else "level[0].servers"
-    if isinstance(error, BackendError | SettingRefused) and error.instance in names:
-        return f"instance[{names.index(error.instance)}].{key}"
-    return ""  # a plug-in that can't be loaded is no instance's
+    if not isinstance(error, BackendError | SettingRefused):
+        return ""  # a plug-in that can't be loaded is no instance's
+    for index, instance in enumerate(config.instances):
+        if instance.name == error.instance:
+            key = error.key if isinstance(error, SettingRefused) else _servers_with(error.node, instance)
+            return f"instance[{index}].{key}"
+    return ""
+
+
+def _servers_with(node: str, instance: Instance) -> str:
+    """The servers among which is the one that an error names."""
+    for number, level in enumerate(instance.levels):
+        if any(node in (server.address, server.label, server.where) for server in level.everyone):
+            return f"level[{number}].servers"
+    return "level[0].servers"

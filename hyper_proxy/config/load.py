@@ -16,7 +16,7 @@ from hyper_proxy.config.build import build_config
 from hyper_proxy.config.codes import ERROR
 from hyper_proxy.config.lines import find_lines
 from hyper_proxy.config.model import Config
-from hyper_proxy.config.notes import Notes
+from hyper_proxy.config.notes import Notes, Path, show_path
 from hyper_proxy.config.reader import Reader
 from hyper_proxy.config.rules import apply_rules
 
@@ -93,6 +93,20 @@ def read_bytes(path: str, once: bool = False) -> bytes:
     if len(data) > MAX_FILE_BYTES:
         raise ConfigError([Finding(path, 0, ERROR, "HP101", f"is larger than {MAX_FILE_BYTES} bytes")])
     return data
+
+
+def lines_in(path: str) -> dict[str, int]:
+    """The line of each key, as people write it, of a file that has been judged before; none when there is no file, or
+    none that can be read any more."""
+    try:
+        return shown_lines(find_lines(read_text(path))) if path else {}
+    except ConfigError:
+        return {}
+
+
+def shown_lines(lines: dict[Path, int]) -> dict[str, int]:
+    """The same of what find_lines has found."""
+    return {show_path(path): line for path, line in lines.items()}
 
 
 def inspect_text(text: str, path: str) -> tuple[Config | None, list[Finding]]:

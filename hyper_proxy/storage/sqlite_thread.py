@@ -217,13 +217,25 @@ class SqliteThread:
     def _translate(self, error: Exception) -> Exception:
         if isinstance(error, sqlite3.Error):
             kind, what = _FAILURES.get(_primary_code(error), _OTHER_FAILURE)
-            return self._error(kind, f"{what} ({error})")
+            why = _hindrance(self.file) if kind == "unwritable" else ""
+            return self._error(kind, f"{what} ({why or error})")
         if isinstance(error, OSError):
-            return self._error("unwritable", str(error))
+            return self._error("unwritable", f"{error.filename} cannot be made or opened: {error.strerror}")
         return error
 
     def _error(self, kind: str, detail: str) -> BackendError:
         return BackendError(self.instance, self.file, kind, detail)
+
+
+def _hindrance(file: str) -> str:
+    """Why a file can't be opened or written, where the system tells; SQLite only says that."""
+    folder = os.path.dirname(file)
+    if os.path.isdir(file):
+        return "it is a folder"
+    if os.path.exists(file) and not os.access(file, os.R_OK | os.W_OK, effective_ids=True):
+        return "this user may not read and write it"
+    may_write = os.access(folder, os.W_OK | os.X_OK, effective_ids=True)
+    return "" if may_write else f"this user may not write into {folder}"
 
 
 @contextmanager

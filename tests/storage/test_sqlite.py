@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -22,6 +24,8 @@ from hyper_proxy.storage.keyvalue import EXPIRED, REMOVE, Item, Outcome, Put
 from hyper_proxy.storage.sqlite import SWEEP_EVERY, SWEEP_ROWS, SqliteStorage
 from tests.kit.fleet import ROOT
 from tests.kit.wait import wait_for
+
+NOBODY = 65534
 
 
 @pytest.fixture
@@ -243,12 +247,41 @@ def test_a_newer_schema_is_refused(kv: SqliteStorage, path: str) -> None:
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert opening(tmp_path / "file" / "kv.db").kind == "unwritable"
+    error = opening(tmp_path / "file" / "kv.db")
+    assert error.kind == "unwritable" and f"{tmp_path / 'file'} cannot be made or opened: " in str(error)
 
 
 def test_a_folder_in_the_files_place_is_named(tmp_path: Path) -> None:
     (tmp_path / "kv.db").mkdir()
-    assert opening(tmp_path / "kv.db").kind == "unwritable"
+    error = opening(tmp_path / "kv.db")
+    assert error.kind == "unwritable" and str(error).endswith("the file cannot be opened (it is a folder)")
+
+
+@pytest.fixture
+def powerless() -> Iterator[None]:
+    """Root becomes somebody who may do no more than others, until the test's end."""
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(NOBODY)
+    yield
+    if is_root:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that everybody may enter, and nobody write into."""
+    with tempfile.TemporaryDirectory(prefix="hyper_proxy-") as folder:
+        (Path(folder) / "secret.db").touch(0)
+        Path(folder).chmod(0o555)
+        yield Path(folder)
+        Path(folder).chmod(0o755)
+
+
+def test_what_the_user_may_not_do_is_said(open_folder: Path, powerless: None) -> None:
+    new, secret = open_folder / "kv.db", open_folder / "secret.db"
+    assert f"the file cannot be opened (this user may not write into {open_folder})" in str(opening(new))
+    assert "the file cannot be opened (this user may not read and write it)" in str(opening(secret))
 
 
 def test_a_file_damaged_under_our_hands_is_an_error_of_its_requests(kv: SqliteStorage, path: str) -> None:

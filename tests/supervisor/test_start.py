@@ -167,11 +167,13 @@ def test_no_worker_that_can_start_ends_with_3_and_the_error(start_standin: Start
 
 
 def test_a_worker_that_cannot_use_its_storage_is_one_line(tmp_path: Path) -> None:
-    text = config_text(free_port()).replace('storage = "redis"', 'storage = "sqlite"')
+    local = '  [[instance.level]]\n  storage = "local"\n  [[instance.level]]'
+    text = config_text(free_port()).replace("  [[instance.level]]", local).replace('"redis"\n  s', '"sqlite"\n  s')
     fleet = Fleet(text.replace("127.0.0.1:6379:1 a", "/proc/nodir/x.db"), tmp_path, ready=False)
     assert ended(fleet) == 3
     lines = [line for line in fleet.read_log().splitlines() if "nodir" in line]
-    place = f"hyper-proxy: no worker could start: {fleet.file}: instance[0].level[0].servers: instance 'a' node "
+    line = next(number for number, row in enumerate(fleet.file.read_text().splitlines(), 1) if "servers =" in row)
+    place = f"hyper-proxy: no worker could start: {fleet.file}:{line}: error: instance[0].level[1].servers: instance 'a' "
     assert len(lines) == 1
     assert lines[0].startswith(place)
     assert "Traceback" not in fleet.read_log()
