@@ -45,6 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _address(text: str) -> str:
+    port = text.removeprefix(":")
+    if port.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} has no address: write 127.0.0.1:{port}")
     try:
         return read_listen(text).address
     except ValueError as error:
@@ -79,14 +82,17 @@ class Admin:
         try:
             connection.request(method, path, body, headers)
             response = connection.getresponse()
-            answer: Answer = json.loads(response.read())
+            answer = _of_a_sidecar(json.loads(response.read()))
         except PermissionError as error:
             raise Unreachable(f"{self.address}: {error.strerror}: be the user of the fleet, or root") from error
         except (ConnectionRefusedError, FileNotFoundError) as error:
             why = f"no fleet answers on {self._asked}: {error.strerror}"
             raise Unreachable(why + self._moved) from error
-        except (OSError, http.client.HTTPException, ValueError) as error:
+        except OSError as error:
             raise Unreachable(f"the fleet does not answer on {self._asked}: {error}") from error
+        except (http.client.HTTPException, ValueError) as error:
+            other = f"what answers on {self._asked} is no sidecar of a fleet, which has the address of [admin] listen"
+            raise Unreachable(other) from error
         finally:
             connection.close()
         return response.status, answer
@@ -97,7 +103,7 @@ class Admin:
             return
         answer = self.ask("GET", "/health/live")[1]
         if "fleet" not in answer:
-            raise Unreachable(f"{self.address}: {answer.get('error', answer)}")
+            raise Unreachable(f"{self.address}: {answer['error']}")
         fleet = answer["fleet"]
         if os.path.realpath(fleet["file"]) != os.path.realpath(self.file):
             other = f"the fleet of {fleet_name(fleet)} answers there"
@@ -134,6 +140,13 @@ def find_admin(arguments: argparse.Namespace) -> Admin:
     except (ValueError, AttributeError, RecursionError) as error:  # no toml, no address; no table, no string
         findings = map(str, inspect_text(text, path)[1])
         raise Unreachable("\n".join(["[admin] listen can't be read:", *findings, _INSTEAD])) from error
+
+
+def _of_a_sidecar(answer: Any) -> Answer:
+    """Raises ValueError when this can't be one of its answers: each names the fleet, or is but an error in words."""
+    if not isinstance(answer, dict) or ("fleet" not in answer and not isinstance(answer.get("error"), str)):
+        raise ValueError(answer)
+    return answer
 
 
 def fleet_name(fleet: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from hyper_proxy.cli import admin as sidecar
 from hyper_proxy.cli.admin import Admin, Answer, Unreachable, find_admin, fleet_name
-from hyper_proxy.cli.ctl_orders import ORDERS, Misused, read_words, usage
+from hyper_proxy.cli.ctl_orders import OPTIONS, ORDERS, Misused, check_options, read_words, usage
 from hyper_proxy.cli.ctl_show import pretty
 
 OK, FAILED, USAGE = 0, 1, 2
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, metavar="N", help="of show clients, slowlog and keys: how many")
     seconds = ", ".join(f"{name} ({seconds:g})" for name, seconds in TIMEOUTS_S.items())
     parser.add_argument("--timeout", type=float, metavar="S", help=f"seconds, of {seconds}")
-    parser.add_argument("words", metavar="VERB", nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument("words", metavar="VERB", nargs="*", help=argparse.SUPPRESS)
     width = max(len(usage(name)) for name in ORDERS)
     lines = [f"  {usage(name):{width}}  {order.help}" for name, order in ORDERS.items()]
     parser.epilog = "\n".join(["verbs:", *lines, EXIT])
@@ -56,13 +56,17 @@ EXIT = f"exit status: {OK} the fleet agreed, {FAILED} it refused or can't be rea
 
 def run(arguments: argparse.Namespace) -> int:
     """0 when the fleet agreed, 1 when it refused or can't be reached, 2 for wrong usage."""
+    given = {option: getattr(arguments, option) for option in OPTIONS}
+    options = {option: str(value) for option, value in given.items() if value is not None}
     try:
         name, fields = read_words(arguments.words)
+        check_options(name, options)
+        if arguments.timeout is not None and name not in TIMEOUTS_S:
+            raise Misused(f"'{name}' takes no --timeout")
     except Misused as error:
         print(f"hyper-proxy ctl: {error}", file=sys.stderr)
         return USAGE
-    options = {"worker": arguments.worker, "limit": arguments.limit}
-    fields |= {option: str(value) for option, value in options.items() if value is not None}
+    fields |= options
     admin = find_admin(arguments)
     timeout_s = arguments.timeout if arguments.timeout is not None else TIMEOUTS_S.get(name, 0.0)
     if name == WAITS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from hyper_proxy.cli import ctl_show as show
@@ -86,6 +86,20 @@ ORDERS: dict[str, Order] = {
 }  # fmt: skip
 
 
+OPTIONS = {
+    "worker": ("/stats", "/clients", "/stack", "/disconnect"),
+    "limit": ("/clients", "/slowlog", "/hotkeys", "/bigkeys"),
+}
+"""Fields that are options of the command, and the requests that have them."""
+
+
+def check_options(name: str, given: Iterable[str]) -> None:
+    """Raises Misused when the verb has no such option."""
+    for option in given:
+        if ORDERS[name].path not in OPTIONS[option]:
+            raise Misused(f"'{name}' takes no --{option}")
+
+
 def usage(name: str) -> str:
     """The verb and its arguments."""
     return " ".join([name, *ORDERS[name].arguments])
@@ -97,6 +111,8 @@ class Misused(Exception):
 
 def read_words(words: Sequence[str]) -> tuple[str, dict[str, str]]:
     """The verb that these words are, and its fields. Raises Misused."""
+    if not words:
+        raise Misused("which verb? hyper-proxy ctl --help lists them all")
     for count in (2, 1):
         name = " ".join(words[:count])
         if len(words) >= count and name in ORDERS:

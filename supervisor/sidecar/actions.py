@@ -5,7 +5,7 @@ The master logs each order with who gave it (`who`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from flask import Response, request
 
@@ -14,6 +14,7 @@ from supervisor.sidecar.page import ASK_TIMEOUT_S, CONFLICT, INVALID, OK, Asks, 
 # A reload may wait for a running one; each has deadlines of its own.
 RELOAD_TIMEOUT_S = 60.0
 MAX_DIGITS = 9
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 def who() -> str:
@@ -26,61 +27,65 @@ def _reload(link: Asks) -> Response:
     return reply(verdict, OK if verdict["ok"] else INVALID if verdict["invalid"] else CONFLICT)
 
 
-def given(name: str) -> str:
-    """A field of the body, be it a JSON object or a form; "" when it is not there."""
+def fields_given() -> Mapping[str, object] | None:
+    """The body, which is a JSON object or a form; None where it is neither."""
     try:
         fields = request.get_json(silent=True) if request.is_json else request.form
     except RecursionError:  # brackets in brackets
-        fields = None
-    value = fields.get(name) if isinstance(fields, Mapping) else None
+        return None
+    if not request.is_json and request.mimetype not in FORMS and request.content_length:
+        return None
+    return fields if isinstance(fields, Mapping) else None
+
+
+def _given(name: str) -> str:
+    """A field of the body; "" when it is not there."""
+    value = (fields_given() or {}).get(name)
     return "" if value is None else str(value)
 
 
-def _order(verb: str, *fields: str, **more: object) -> Callable[[Asks], Response]:
-    """The view of a verb of supervisor/orders.py: passes these fields of the body on."""
+def _order(path: str, verb: str, help_: str, *fields: str) -> Page:
+    """The page of a verb of supervisor/orders.py: passes these fields of the body on; `worker` is a number."""
 
     def view(link: Asks) -> Response:
-        arguments = {name: given(name) for name in fields}
-        answer = link.ask(verb, ASK_TIMEOUT_S, who=who(), **arguments, **more)
+        arguments: dict[str, str | int | None] = {name: _given(name) for name in fields}
+        if "worker" in arguments:
+            worker = _given("worker")
+            if worker and not (worker.isdecimal() and len(worker) <= MAX_DIGITS):
+                return reply({"ok": False, "error": f"'{worker[:50]}' is not the number of a worker"}, INVALID)
+            arguments["worker"] = int(worker) if worker else None
+        answer = link.ask(verb, ASK_TIMEOUT_S, who=who(), **arguments)
         return reply(answer, OK if answer["ok"] else INVALID)
 
-    return view
+    return Page("POST", path, view, help_, fields)
 
 
 def _stop(link: Asks) -> Response:
-    fast = given("fast").lower() in ("1", "true", "yes", "on")
+    fast = _given("fast").lower() in ("1", "true", "yes", "on")
     return reply(link.ask("stop", ASK_TIMEOUT_S, who=who(), fast=fast))
-
-
-def _of_worker(verb: str, *fields: str) -> Callable[[Asks], Response]:
-    """The same of a verb that takes the number of a `worker`, too."""
-
-    def view(link: Asks) -> Response:
-        worker = given("worker")
-        if worker and not (worker.isdecimal() and len(worker) <= MAX_DIGITS):
-            return reply({"ok": False, "error": f"'{worker[:50]}' is not the number of a worker"}, INVALID)
-        return _order(verb, *fields, worker=int(worker) if worker else None)(link)
-
-    return view
 
 
 ACTIONS: tuple[Page, ...] = (
     Page("POST", "/reload", _reload, "reload; answers with the verdict: 200, 422 (invalid file) or 409 (refused)"),
-    Page("POST", "/drain", _order("drain"), "out of rotation: /health/ready says 503, clients are served as before"),
-    Page("POST", "/undrain", _order("undrain"), "take it back"),
-    Page("POST", "/node", _order("node", "instance", "node", "state"),
-         "`instance`, `node`, `state`: drain, maintenance or ready; holds until it is taken back, over reloads too"),
-    Page("POST", "/room", _order("room", "instance", "room"),
-         "`instance`, `room`: first, second or auto; which room serves, until it is taken back, over reloads too"),
-    Page("POST", "/log-level", _order("log_level", "level"),
-         "`level` holds instead of the configured one, over reloads too; an empty one ends that"),
-    Page("POST", "/overrides/clear", _order("clear_overrides"), "take back all of drain, node, room and log-level"),
-    Page("POST", "/disconnect", _of_worker("disconnect", "address"),
-         "end the connections of client `address`: HOST:PORT, or HOST for all; `worker`, for one of a unix socket"),
-    Page("POST", "/reopen-logs", _order("reopen_logs"), "open the log files anew: what USR1 does"),
-    Page("POST", "/workers", _order("workers", "change"), "`change`: +1 or -1, until the next reload: TTIN and TTOU"),
-    Page("POST", "/restart-worker", _of_worker("restart_worker"),
-         "`worker`: its slot gets another one; when that serves, it lets its clients finish"),
-    Page("POST", "/upgrade", _order("upgrade"), "what USR2 does; /stats has the verdict: `master.last_upgrade`"),
-    Page("POST", "/stop", _stop, "what TERM does: stop accepting, let requests finish, end; `fast`: what INT does"),
+    _order("/drain", "drain", "out of rotation: /health/ready says 503, clients are served as before"),
+    _order("/undrain", "undrain", "take it back"),
+    _order("/node", "node",
+           "`instance`, `node`, `state`: drain, maintenance or ready; holds until it is taken back, over reloads too",
+           "instance", "node", "state"),
+    _order("/room", "room",
+           "`instance`, `room`: first, second or auto; which room serves, until it is taken back, over reloads too",
+           "instance", "room"),
+    _order("/log-level", "log_level",
+           "`level` holds instead of the configured one, over reloads too; an empty one ends that", "level"),
+    _order("/overrides/clear", "clear_overrides", "take back all of drain, node, room and log-level"),
+    _order("/disconnect", "disconnect",
+           "end the connections of client `address`: HOST:PORT, or HOST for all; `worker`, for one of a unix socket",
+           "address", "worker"),
+    _order("/reopen-logs", "reopen_logs", "open the log files anew: what USR1 does"),
+    _order("/workers", "workers", "`change`: +1 or -1, until the next reload: TTIN and TTOU", "change"),
+    _order("/restart-worker", "restart_worker",
+           "`worker`: its slot gets another one; when that serves, it lets its clients finish", "worker"),
+    _order("/upgrade", "upgrade", "what USR2 does; /stats has the verdict: `master.last_upgrade`"),
+    Page("POST", "/stop", _stop, "what TERM does: stop accepting, let requests finish, end; `fast`: what INT does",
+         ("fast",)),
 )  # fmt: skip

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
-from supervisor.sidecar.actions import ACTIONS
+from supervisor.sidecar.actions import ACTIONS, fields_given
 from supervisor.sidecar.formats import FILTERS
 from supervisor.sidecar.guard import READING as READING_METHODS
 from supervisor.sidecar.guard import Refusal, Visit, refuse_change, refuse_visitor
@@ -106,10 +106,27 @@ def _refusal(link: Asks, own_host: str) -> Refusal | None:
 
 def _bound(page: Page, link: Asks) -> Callable[[], Response]:
     def view() -> Response:
-        unknown = [name for name in request.args if name not in page.query]
-        if not unknown:
-            return page.view(link)
-        said = f"known are {', '.join(page.query)}" if page.query else "it has none"
-        return reply({"error": f"{page.path}: there is no parameter {unknown[0][:SHOWN]!r}; {said}"}, BAD_REQUEST)
+        fault = _unknown(page, "parameter", request.args) if page.method == "GET" else _body_fault(page)
+        return reply({"error": f"{page.path}: {fault}"}, BAD_REQUEST) if fault else page.view(link)
 
     return view
+
+
+def _body_fault(page: Page) -> str:
+    """What is wrong with the fields of an order, which must not do something else than it says; "" if nothing is."""
+    if request.args:
+        return "an order has its fields in the body, not in the query"
+    fields = fields_given()
+    if fields is None:
+        return "the body is neither a JSON object nor a form, or Content-Type says something else"
+    return _unknown(page, "field", fields)
+
+
+def _unknown(page: Page, what: str, names: Iterable[str]) -> str:
+    """Of the first name that the page does not know; "" if it knows them all."""
+    for name in names:
+        if name not in page.takes:
+            known = f"known are {', '.join(page.takes)}" if page.takes else "it has none"
+            json = "; a JSON object has Content-Type: application/json" if name.lstrip().startswith("{") else ""
+            return f"there is no {what} {name[:SHOWN]!r}; {known}{json}"
+    return ""

@@ -15,7 +15,7 @@ def _stopping(status: dict[str, Any]) -> str | None:
 
 def _drained(status: dict[str, Any]) -> str | None:
     drained = status["overrides"]["drained"]
-    return f"drained by {drained['who']}; POST /undrain takes it back" if drained else None
+    return f"drained by {drained['who']}; `ctl undrain` or POST /undrain takes it back" if drained else None
 
 
 def _no_worker(status: dict[str, Any]) -> str | None:

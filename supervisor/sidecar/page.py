@@ -25,14 +25,14 @@ class Asks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One address of the sidecar; `help` goes to the documentation. Views read the query from flask's `request`: what
-    may stand there is `query`."""
+    """One address of the sidecar; `help` goes to the documentation. Views read from flask's `request`; `takes` are the
+    names that may stand there: of a GET in its query, of a POST in its body."""
 
     method: str
     path: str
     view: Callable[[Asks], Response]
     help: str
-    query: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
 
 
 def reply(body: dict[str, Any], status: int = OK) -> Response:

@@ -29,7 +29,7 @@ def stats_report(answer: dict[str, Any], worker: int | None = None) -> dict[str,
         parts = [row["data"] for row in answer["snapshots"] if row["slot"] == worker]
         workers = [row for row in workers if row["slot"] == worker]
         if not workers:
-            raise Unknown(f"there is no worker {worker}")
+            raise Unknown(f"there is no worker {worker}: {', '.join(str(row['slot']) for row in answer['workers'])}")
     return {
         "schema": SCHEMA,
         "fleet": answer["fleet"],
@@ -49,14 +49,15 @@ def select(report: dict[str, Any], instance: str | None, node: str | None) -> di
     instances: dict[str, Any] = report["instances"]
     if instance is not None:
         if instance not in instances:
-            raise Unknown(f"there is no instance '{instance}'")
+            raise Unknown(f"there is no instance '{instance}': {', '.join(instances)}")
         instances = {instance: instances[instance]}
     if node is not None:
+        known = dict.fromkeys(name for row in instances.values() for name in row.get("nodes", {}))
         instances = {
             name: row | {"nodes": {node: row["nodes"][node]}}
             for name, row in instances.items()
             if node in row.get("nodes", {})
         }
         if not instances:
-            raise Unknown(f"there is no node '{node}'")
+            raise Unknown(f"there is no node '{node}': {', '.join(known)}")
     return report | {"instances": instances}

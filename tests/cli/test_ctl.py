@@ -156,10 +156,26 @@ def test_a_node_goes_out_of_service_and_comes_back(operated: Operated) -> None:
     assert operated.refused("node", "ready", "shoe", "a") == "there is no instance 'shoe': shop\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("show", "nodes", "shoe"), "there is no instance 'shoe': shop\n"),
+        (("show", "stats", "shop", "c"), "there is no node 'c': a, b\n"),
+        (("--worker", "2", "show", "workers"), "there is no worker 2: 0, 1\n"),
+    ],
+)
+def test_who_asks_for_what_is_not_there_reads_what_there_is(
+    words: tuple[str, ...], said: str, operated: Operated
+) -> None:
+    done = run("-c", str(operated.fleet.file), *words)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+
+
 def test_health_follows_drain_and_the_end(operated: Operated) -> None:
     assert operated.ctl("health") == operated.ctl("wait-ready") == "ready\n"
     assert operated.ctl("drain").startswith("drained: ")
-    assert "drained by 127.0.0.1" in run("-c", str(operated.fleet.file), "health").stderr
+    refused = run("-c", str(operated.fleet.file), "health").stderr
+    assert "drained by 127.0.0.1" in refused and "`ctl undrain` or POST /undrain takes it back" in refused
     late = run("-c", str(operated.fleet.file), "--timeout", "0.3", "wait-ready")
     assert (late.returncode, "drained by" in late.stderr) == (1, True)
     assert json.loads(run("-c", str(operated.fleet.file), "--json", "health").stdout)["ready"] is False
@@ -241,6 +257,12 @@ def test_clients_logs_and_the_level_of_the_log(operated: Operated) -> None:
         (("node", "xyz"), "'node' goes on:\n  node drain INSTANCE NODE\n"),
         (("node", "drain", "shop"), "usage: hyper-proxy ctl node drain INSTANCE NODE"),
         (("stop", "now"), "usage: hyper-proxy ctl stop"),
+        ((), "which verb? hyper-proxy ctl --help lists them all"),
+        (("--limit", "2", "show", "events"), "'show events' takes no --limit"),
+        (("--worker", "0", "node", "drain", "shop", "a"), "'node drain' takes no --worker"),
+        (("--timeout", "5", "reload"), "'reload' takes no --timeout"),
+        (("--admin", "22122", "health"), "'22122' has no address: write 127.0.0.1:22122"),
+        (("--admin", "/run/a.sock", "health"), "write a unix socket as 'unix:/run/a.sock'"),
     ],
 )
 def test_wrong_words_are_status_2_and_say_what_is_right(words: tuple[str, ...], said: str) -> None:
@@ -253,6 +275,24 @@ def test_a_fleet_that_is_not_there_or_not_ours(tmp_path: Path) -> None:
     assert (done.returncode, "no fleet answers on" in done.stderr) == (1, True)
     done = run("--admin", f"unix:{tmp_path / 'none.sock'}", "show", "workers")
     assert (done.returncode, "No such file" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("protocol", ["redis", "memcache", "http"])
+def test_who_asks_a_front_for_the_sidecar_is_told(
+    protocol: str, start_fleet: Callable[[str], Fleet], tmp_path: Path
+) -> None:
+    port = free_port()
+    start_fleet(f'''[[instance]]
+name = "front"
+protocol = "{protocol}"
+listen = ["127.0.0.1:{port}"]
+  [[instance.level]]
+  storage = "sqlite"
+  servers = ["keys.db"]
+''')
+    done = run("--admin", f"127.0.0.1:{port}", "show", "workers")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"what answers on 127.0.0.1:{port} is no sidecar of a fleet" in done.stderr
 
 
 def test_a_file_that_was_changed_says_how_else_the_fleet_is_reached(operated: Operated, tmp_path: Path) -> None:

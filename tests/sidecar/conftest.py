@@ -44,11 +44,12 @@ class Shop:
     def client(self) -> redis.Redis:
         return redis.Redis(port=self.port, protocol=2, password="hush")
 
-    def ask(self, path: str, method: str = "GET", **headers: str) -> Answer:
+    def ask(self, path: str, method: str = "GET", body: str | None = None, **headers: str) -> Answer:
         """A request to the sidecar; `_` in the name of a header stands for `-`."""
         connection = HTTPConnection("127.0.0.1", self.fleet.admin_port, timeout=30)
         try:
-            connection.request(method, path, headers={name.replace("_", "-"): text for name, text in headers.items()})
+            named = {name.replace("_", "-"): text for name, text in headers.items()}
+            connection.request(method, path, body, named)
             response = connection.getresponse()
             return Answer(response.status, dict(response.getheaders()), response.read())
         finally:

@@ -9,6 +9,8 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.kit.wait import wait_for
 from tests.sidecar.conftest import Shop
 
@@ -46,6 +48,33 @@ def test_pages_of_others_and_foreign_names_are_refused(start_shop: StartShop) ->
     own = f"http://127.0.0.1:{shop.fleet.admin_port}"
     assert shop.ask("/reload", "POST", Origin=own, Sec_Fetch_Site="same-origin").status == 200
     assert shop.ask("/stats").json["config"]["generation"] == 1
+
+
+FORM, JSON = "application/x-www-form-urlencoded", "application/json"
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "body", "said"),
+    [
+        ("/stop", FORM, "fats=yes", "there is no field 'fats'; known are fast"),
+        ("/drain", FORM, "instance=shop", "there is no field 'instance'; it has none"),
+        ("/log-level", JSON, '{"lvl": "debug"}', "there is no field 'lvl'; known are level"),
+        ("/workers", JSON, '{"change": "+1"', "the body is neither a JSON object nor a form, or Content-Type says"),
+        ("/workers", JSON, '["+1"]', "the body is neither a JSON object nor a form"),
+        ("/workers", "text/plain", "change=+1", "the body is neither a JSON object nor a form"),
+        ("/workers", FORM, '{"change": "+1"}', "known are change; a JSON object has Content-Type: application/json"),
+        ("/workers?change=+1", FORM, "", "an order has its fields in the body, not in the query"),
+    ],
+)
+def test_an_order_that_says_what_nobody_understands_is_not_obeyed(
+    target: str, kind: str, body: str, said: str, start_shop: StartShop
+) -> None:
+    shop = start_shop()
+    answer = shop.ask(target, "POST", body, Content_Type=kind)
+    assert (answer.status, said in answer.json["error"]) == (400, True), answer.json
+    stats = shop.ask("/stats").json
+    assert (stats["master"]["state"], len(stats["workers"]), stats["overrides"]["drained"]) == ("running", 1, None)
+    assert "operator.order" not in shop.fleet.read_log()
 
 
 def ask_unix(path: Path, method: str, target: str) -> tuple[int, bytes]:
