@@ -25,6 +25,14 @@ def _is_loopback(host: str) -> bool:
     return host.startswith("127.") or host in _LOOPBACK_NAMES
 
 
+def _covers(everywhere: str, host: str) -> bool:
+    """Does who listens on all addresses of a family listen on this one, or maybe, if it is a name?"""
+    if everywhere not in _EVERYWHERE:
+        return False
+    is_name = ":" not in host and not host.replace(".", "").isdecimal()
+    return is_name or (":" in host) == (":" in everywhere)
+
+
 def _overlap(one: Listen | Server, other: Listen | Server) -> bool:
     """Do two addresses meet at one socket of this machine, as far as that can be told without asking anybody?"""
     if one.path or other.path:
@@ -32,7 +40,7 @@ def _overlap(one: Listen | Server, other: Listen | Server) -> bool:
     if one.port != other.port:
         return False
     same = one.host == other.host or {one.host, other.host} == {"localhost", "127.0.0.1"}
-    return same or one.host in _EVERYWHERE or other.host in _EVERYWHERE
+    return same or _covers(one.host, other.host) or _covers(other.host, one.host)
 
 
 def names_are_unique(config: Config, say: Say) -> None:
@@ -79,7 +87,8 @@ def no_instance_serves_itself(config: Config, say: Say) -> None:
 def _reaches(server: Server, listen: Listen) -> bool:
     """Does a connection to this server surely end at this listener?"""
     if listen.host in _EVERYWHERE:
-        return server.port == listen.port and not server.path and _is_loopback(server.host)
+        here = _is_loopback(server.host) and _covers(listen.host, server.host)
+        return server.port == listen.port and not server.path and here
     return _overlap(server, listen)
 
 

@@ -84,7 +84,7 @@ def levels_fit(config: Config, say: Say) -> None:
         ]
         for at, first, label in repeats(labels):
             if at[:-1] != first[:-1] and not ("years" in at and at[:4] == first[:4]):
-                say(at, f"'{label}' is also {show_path(first)}: give one of them an alias, statistics go by it")
+                say(at, f"'{label}' is also {show_path(first)}: statistics go by it, so give one of them another alias")
 
 
 def policies_can_be_kept(config: Config, say: Say) -> None:

@@ -168,7 +168,10 @@ def test_rooms_must_have_the_same_number_of_servers() -> None:
     [
         ("127.0.0.1:7000", "127.0.0.1:7000", True),
         ("0.0.0.0:7000", "127.0.0.1:7000", True),
-        ("127.0.0.1:7000", "[::]:7000", True),
+        ("127.0.0.1:7000", "[::]:7000", False),
+        ("0.0.0.0:7000", "[::]:7000", False),
+        ("[::1]:7000", "[::]:7000", True),
+        ("localhost:7000", "[::]:7000", True),
         ("localhost:7000", "127.0.0.1:7000", True),
         ("unix:/tmp/a", "unix:/tmp/a", True),
         ("127.0.0.1:22122", "unix:/tmp/a", True),
@@ -187,6 +190,8 @@ def test_listeners_clash_when_they_meet_at_one_socket(one: str, other: str, clas
     [
         ("0.0.0.0:7000", "127.0.0.1:7000", True),
         ("[::]:7000", "localhost:7000", True),
+        ("[::]:7000", "[::1]:7000", True),
+        ("[::]:7000", "127.0.0.1:7000", False),
         ("127.0.0.1:7000", "localhost:7000", True),
         ("unix:/tmp/a", "unix:/tmp/a", True),
         ("0.0.0.0:7000", "10.0.0.1:7000", False),
@@ -249,7 +254,7 @@ def test_servers_of_several_levels_have_names_of_their_own() -> None:
     above = f'[[instance.level]]\nstorage = "memcache"\nservers = ["10.0.0.9:11211 a"]\n\n{head}'
     (found,) = findings(change(LEVELS, head, above))
     assert found.code == "HP213"
-    assert "'a' is also" in found.message and "give one of them an alias" in found.message
+    assert "'a' is also" in found.message and "give one of them another alias" in found.message
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ MUTATIONS: tuple[tuple[str, str, str], ...] = (
     # contradictions
     ('name = "page"', 'name = "user" # again', "HP201"),
     ("127.0.0.1:11311", "127.0.0.1:22122", "HP202"),
-    ("127.0.0.1:11312", "[::]:6380", "HP202"),
+    ("127.0.0.1:11312", "[::]:6381", "HP202"),
     (":2 b", ":2 a", "HP203"),
     (":1 d", ":1 a", "HP203"),
     ('storage = "redis"', 'storage = "lushan"', "HP204"),
