@@ -206,7 +206,7 @@ def _bind_tcp(listen: Listen, where: str, *, reuse_port: bool) -> socket.socket:
         sock.bind(address)
     except OSError as error:
         sock.close()
-        raise ListenError(listen.address, where, _reason(error)) from error
+        raise ListenError(listen.address, where, why_no_port(error)) from error
     return sock
 
 
@@ -255,3 +255,9 @@ def _reason(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return "it is in use by another process"
     return error.strerror or str(error)
+
+
+def why_no_port(error: OSError) -> str:
+    """The same of a port, and who may have one that the system denies."""
+    denied = error.errno == errno.EACCES
+    return _reason(error) + (", for so low a port takes root or CAP_NET_BIND_SERVICE" if denied else "")

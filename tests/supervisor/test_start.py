@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -18,6 +19,7 @@ import pytest
 from hyper_proxy.cli.serve import who_answers
 from hyper_proxy.config.endpoints import Listen
 from hyper_proxy.config.load import embedded_default
+from supervisor.listeners import why_no_port
 from tests.kit.fleet import COMMAND, ROOT, Fleet
 from tests.kit.ports import free_port
 from tests.supervisor.conftest import StandInFleet, StartStandIn, ask, config_text
@@ -32,6 +34,11 @@ def test_each_worker_serves_its_share_of_one_port(start_standin: StartStandIn) -
     fleet = start_standin(workers=2)
     seen = {ask(fleet.port)[0] for _ in range(40)}
     assert seen == {"0", "1"}
+
+
+def test_who_may_not_have_a_port_is_told_who_may() -> None:
+    said = why_no_port(PermissionError(errno.EACCES, "Permission denied"))
+    assert said == "Permission denied, for so low a port takes root or CAP_NET_BIND_SERVICE"
 
 
 def test_a_unix_path_is_served_and_removed_at_the_end(start_standin: StartStandIn, tmp_path: Path) -> None:
@@ -173,9 +180,9 @@ def test_a_worker_that_cannot_use_its_storage_is_one_line(tmp_path: Path) -> Non
     assert ended(fleet) == 3
     lines = [line for line in fleet.read_log().splitlines() if "nodir" in line]
     line = next(number for number, row in enumerate(fleet.file.read_text().splitlines(), 1) if "servers =" in row)
-    place = f"hyper-proxy: no worker could start: {fleet.file}:{line}: error: instance[0].level[1].servers: instance 'a' "
+    place = f"no worker could start: {fleet.file}:{line}: error: instance[0].level[1].servers: instance 'a' node "
     assert len(lines) == 1
-    assert lines[0].startswith(place)
+    assert lines[0].startswith(f"hyper-proxy: {place}")
     assert "Traceback" not in fleet.read_log()
 
 
