@@ -77,11 +77,36 @@ def aliases_are_unique(config: Config, say: Say) -> None:
 
 def no_instance_serves_itself(config: Config, say: Say) -> None:
     """HP209"""
+    steps = list(_steps(config))
+    onward: dict[int, set[int]] = {}
+    for _, _, here, there in steps:
+        onward.setdefault(here, set()).add(there)
+    for at, server, here, there in steps:
+        if here == there:
+            say(at, f"{server.address} is where this instance itself listens: its requests would run in a circle")
+        elif here in _reached(there, onward):
+            name = config.instances[there].name
+            say(at, f"{server.address} is where instance '{name}' listens, which leads back here: a circle")
+
+
+def _steps(config: Config) -> Iterator[tuple[Path, Server, int, int]]:
+    """Each server that is a listener of this fleet: of which instance it is a server, and of which it is a listener."""
     for path, level in levels_of(config):
-        own = [listen for listen in config.instances[int(path[1])].listen if listen != BLANK_LISTEN]
         for at, server in servers_of(level, path):
-            if not server.file and any(_reaches(server, listen) for listen in own):
-                say(at, f"{server.address} is where this instance itself listens: its requests would run in a circle")
+            for index, instance in enumerate(config.instances if not server.file else ()):
+                if any(listen != BLANK_LISTEN and _reaches(server, listen) for listen in instance.listen):
+                    yield at, server, int(path[1]), index
+
+
+def _reached(start: int, onward: dict[int, set[int]]) -> set[int]:
+    """All to which the steps lead from here."""
+    found: set[int] = set()
+    ahead = [start]
+    while ahead:
+        new = onward.get(ahead.pop(), set()) - found
+        found |= new
+        ahead += new
+    return found
 
 
 def _reaches(server: Server, listen: Listen) -> bool:

@@ -41,7 +41,7 @@ CODES: dict[str, Code] = {
     "HP206": Code(ERROR, "a key that this storage needs is missing"),
     "HP207": Code(ERROR, "keys cannot be placed: hash, distribution, hash_tag and servers do not fit together"),
     "HP208": Code(ERROR, "a username without a password"),
-    "HP209": Code(ERROR, "an instance is a server of its own"),
+    "HP209": Code(ERROR, "an instance is a server of its own, maybe by way of others"),
     "HP210": Code(ERROR, "an sqlite level has one file"),
     "HP211": Code(ERROR, "there are not as many writers as servers"),
     "HP212": Code(ERROR, "a column is used for two purposes"),

@@ -185,6 +185,15 @@ def test_listeners_clash_when_they_meet_at_one_socket(one: str, other: str, clas
     assert found == ([("HP202", 4)] if clash else [])
 
 
+def test_instances_must_not_lead_to_each_other_in_a_circle() -> None:
+    more = PLAIN.replace('"user"', '"next"').replace("6380", "6390").replace("10.0.0.1:6379", "127.0.0.1:6380")
+    chain = PLAIN.replace("10.0.0.1:6379", "127.0.0.1:7000") + more
+    assert findings(chain) == []
+    circle = findings(chain.replace("127.0.0.1:7000", "127.0.0.1:6390"))
+    assert [(one.code, one.line) for one in circle] == [("HP209", 8), ("HP209", 16)]
+    assert "127.0.0.1:6390 is where instance 'next' listens, which leads back here" in circle[0].message
+
+
 @pytest.mark.parametrize(
     ("listen", "server", "circle"),
     [
