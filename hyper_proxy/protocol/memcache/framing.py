@@ -27,7 +27,17 @@ if not cython.compiled:
         Line,
     )
 
+STRANGERS = {
+    0x80: "the binary protocol is not served: let the client speak the text protocol",
+    0x16: "TLS is not served: let the client connect without",
+}
+"""By their first byte, those who would wait for ever for an answer to what is no line."""
 LONG_LINE = 2000  # memcached may close a connection on which 2048 bytes came without the end of a line
+
+
+def _refuse_strangers(first: int) -> None:
+    if first in STRANGERS:
+        raise ClientError(STRANGERS[first])
 
 
 @cython.cclass
@@ -75,6 +85,7 @@ class Framer(Line):
         if end < 0 or end - start > self.max_line:
             if n - start > self.max_line:
                 raise ClientError("line too long")
+            _refuse_strangers(p[start])
             self.position = n - start
             self.need = n - start + 1
             return -1
@@ -95,6 +106,7 @@ class Framer(Line):
         self.args = self.word_end
         self.command = self.lookup(buf)
         if self.command is UNKNOWN:
+            _refuse_strangers(p[start])
             self.error = wording.ERROR
             return self.line_end
         form = self.command.form

@@ -12,6 +12,7 @@ from hyper_proxy.storage.redis import join_words as join_words
 
 # What the number of a length counts, words or bytes: redis' text where it is wrong, and the limit that it is within.
 COUNTED = (("invalid multibulk length", "max_arguments"), ("invalid bulk length", "max_value_bytes"))
+TLS_HANDSHAKE = 0x16  # a client's first byte; it would wait for ever for the answer to what is no line
 MAX_COUNT_LINE = 32  # bytes: more than "*" and any number of 64 bits need
 
 
@@ -124,6 +125,8 @@ class Framer:
     @cython.exceptval(-2, check=False)
     def scan_line(self, buf: bytes | bytearray, start: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """An inline request: one line."""
+        if buf[start] == TLS_HANDSHAKE:
+            raise _protocol_error("TLS is not served: let the client connect without")
         end: cython.Py_ssize_t = buf.find(b"\n", start)
         if (end < 0 and len(buf) - start > self.max_line) or end - start > self.max_line:
             raise _beyond("too big inline request", "max_line_bytes", self.max_line, False)

@@ -80,6 +80,19 @@ def test_a_line_without_end_is_fatal_at_its_limit_and_not_before(module: ModuleT
 
 
 @both(MODULE)
+@pytest.mark.parametrize(
+    ("begun", "said"),
+    [
+        (b"\x80\x0b" + bytes(22), "the binary protocol is not served: let the client speak the text protocol"),
+        (b"\x80\x00\x00\x0a" + bytes(20), "the binary protocol is not served: let the client speak the text protocol"),
+        (b"\x16\x03\x01\x02\x00\x01", "TLS is not served: let the client connect without"),
+    ],
+)
+def test_who_speaks_another_protocol_is_told_and_does_not_wait(module: ModuleType, begun: bytes, said: str) -> None:
+    assert list(events(module, whole(begun))) == [said]
+
+
+@both(MODULE)
 def test_a_value_over_the_limit_is_skipped_without_being_kept(module: ModuleType) -> None:
     framer = module.Framer(250, 10, 100)
     line = b"set k 0 0 11\r\n"

@@ -211,6 +211,15 @@ def test_a_line_without_end_is_answered_and_the_connection_closed(worker: Worker
         assert received.endswith(b"CLIENT_ERROR line too long\r\n")
 
 
+def test_a_binary_client_is_told_and_let_go(worker: Worker) -> None:
+    with socket.create_connection(("127.0.0.1", worker.ports["mc"]), 10) as sock:
+        sock.sendall(b"\x80\x0b" + bytes(22))
+        received = b""
+        while data := sock.recv(65536):
+            received += data
+    assert received.startswith(b"CLIENT_ERROR the binary protocol is not served: ")
+
+
 def test_quit_answers_what_was_asked_before_it(worker: Worker) -> None:
     with socket.create_connection(("127.0.0.1", worker.ports["mc"]), 10) as sock:
         sock.sendall(b"get none\r\nquit\r\nget none\r\n")

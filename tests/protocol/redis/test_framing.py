@@ -119,6 +119,12 @@ def test_malformed_bytes_are_an_error_however_they_arrive(module: ModuleType, da
 
 
 @both("hyper_proxy.protocol.redis.framing")
+def test_who_speaks_tls_is_told_and_does_not_wait(module: ModuleType) -> None:
+    said = [("error", "Protocol error: TLS is not served: let the client connect without")]
+    assert requests(module, whole(b"\x16\x03\x01\x02\x00\x01")) == said
+
+
+@both("hyper_proxy.protocol.redis.framing")
 def test_limits_are_exact(module: ModuleType) -> None:
     limits = {"max_arguments": 3, "max_bulk": 5, "max_line": 8}
     fits = [b"*3\r\n" + b"$5\r\n12345\r\n" * 3, b"12345678\n"]
