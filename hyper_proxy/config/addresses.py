@@ -98,6 +98,8 @@ def _refuse_slips(text: str) -> None:
         raise ValueError(f"{text!r} is not one address: each is a string of its own in the list")
     if "@" in text:
         raise ValueError(f"{text!r} is not host:port: name and password have keys of their own, username and password")
+    if "$" in text:
+        raise ValueError(f"{text!r} would stay as it is, for nothing is expanded: host:port is wanted")
     if " " in text:
         raise ValueError(f"{text!r} has a blank: host:port is wanted")
     if _V6.fullmatch(text) and ("::" in text or text.count(":") > 3):

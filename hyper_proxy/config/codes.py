@@ -69,4 +69,5 @@ CODES: dict[str, Code] = {
     "HP408": Code(WARNING, "an instance writes below copies that another one keeps"),
     "HP409": Code(WARNING, "what a server holds that returns to its room is left to a default"),
     "HP410": Code(WARNING, "this system lacks a user, group or folder, without which a fleet does not start"),
+    "HP411": Code(WARNING, "a name or password looks like a variable, which nobody fills in"),
 }

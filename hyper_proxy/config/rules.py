@@ -29,6 +29,7 @@ from hyper_proxy.config.policy_rules import policy_faults
 from hyper_proxy.config.room_rules import room_faults, unsaid_returns
 from hyper_proxy.config.route_rules import route_faults, unused_pools
 from hyper_proxy.config.rule import Say, levels_of, pools_of, repeats, servers_of
+from hyper_proxy.config.secret_rules import secrets_are_filled_in
 from hyper_proxy.config.system_rules import log_has_a_place, the_system_has_it
 from hyper_proxy.config.table_rules import (
     columns_are_fixed_or_kept,
@@ -265,6 +266,7 @@ RULES: dict[str, Callable[[Config, Say], None]] = {
     "HP408": copies_see_writes,
     "HP409": returns_are_chosen,
     "HP410": the_system_has_it,
+    "HP411": secrets_are_filled_in,
 }
 
 

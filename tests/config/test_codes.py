@@ -99,6 +99,7 @@ CASES = (
     Case("HP408", f"{LEVELS}{MORE}{FILE}", "other.db", "keys.db\"] # [\"", "third.db"),
     Case("HP409", f"{ROOMED}on_return = \"empty\"\n", 'on_return = "empty"', "hold_s = 1", 'on_return = "keep"',
          "[instance.level.rooms]"),
+    Case("HP411", FULL, 'password = "secret"', 'password = "${REDIS_PASSWORD}"', 'password = "$ecret{}"'),
     Case("HP405", FULL, ', expires = "until" }', " }", ', expires = "ends" }', "table ="),
 )  # fmt: skip
 
@@ -297,6 +298,7 @@ def test_servers_of_several_levels_have_names_of_their_own() -> None:
         ("127.0.0.1:6380", "fd00:0:0:0:0:0:0:1:6380", "HP109", "an IPv6 address in brackets, as [::1]:6380 does"),
         ("127.0.0.1:6380", "10.0.0.1.5:6380", "HP109", "'10.0.0.1.5' is no address: four numbers up to 255 are"),
         ("127.0.0.1:6380", "127.0.0.1 6380", "HP109", "has a blank: host:port is wanted"),
+        ("127.0.0.1:6380", "${HOST}:6380", "HP109", "nothing is expanded: host:port is wanted"),
         ("127.0.0.1:6380", "/run/user.sock", "HP109", "write a unix socket as 'unix:/run/user.sock'"),
         ("127.0.0.1:6380", ":6380", "HP109", "for all of this machine write 0.0.0.0:6380"),
         ("127.0.0.1:6380", "*:6380", "HP109", "for all of this machine write 0.0.0.0:6380"),
@@ -335,6 +337,17 @@ def test_a_path_that_a_shell_would_expand_is_refused(path: str) -> None:
     for text in (change(LEVELS, "keys.db", path), f'[proxy]\npidfile = "{path}"\n{PLAIN}'):
         (found,) = findings(text)
         assert f"'{path}' would stay as it is, for nothing is expanded: write the whole path" in found.message
+
+
+@pytest.mark.parametrize("text", ["${PASSWORD}", "$REDIS_PASSWORD", "{{ redis.password }}", "%PASSWORD%"])
+@pytest.mark.parametrize("key", ["username", "password"])
+def test_a_secret_that_looks_like_a_variable_is_not_told_and_warned_of(text: str, key: str) -> None:
+    others = f'{key} = "{text}"\n' + ('password = "x"\n' if key == "username" else "")
+    for old in ('listen = ["127.0.0.1:6380"]', 'storage = "redis"'):
+        (found,) = findings(change(PLAIN, old, f"{old}\n{others}"))
+        assert (found.code, text in found.message) == ("HP411", False)
+    (found,) = findings(f'[admin]\ntoken = "{text}"\n{PLAIN}')
+    assert (found.code, found.line) == ("HP411", 2)
 
 
 def test_dashes_divide_the_rooms_however_many_they_are() -> None:
