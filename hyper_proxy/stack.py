@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.config.kinds import LOCAL
 from hyper_proxy.config.model import Instance, Level, Server
 from hyper_proxy.front import Snapshot
@@ -64,11 +65,18 @@ def build_snapshot(instance: Instance, previous: Snapshot | None) -> Snapshot:
             return Snapshot(instance, Local(storage, local.max_bytes, instance.write_back, True, copies), Placement(1))
         # The worker's own storage is one shard.
         return Snapshot(instance, storage, _placement(below) if len(storage.nodes) else Placement(1))
-    tiers = []
-    for depth, level in enumerate(above):
-        old = stacked.tiers[depth] if stacked and depth < len(stacked.tiers) else None
-        cache = CACHES[level.storage](level)
-        tiers.append(Tier(instance.name, level, instance.write_back, cache, _placement(level), old))
+    tiers: list[Tier] = []
+    olds = [*(stacked.tiers if stacked else []), *[None] * len(above)]
+    try:
+        for level, old in zip(above, olds, strict=False):
+            cache = CACHES[level.storage](level)
+            tiers.append(Tier(instance.name, level, instance.write_back, cache, _placement(level), old))
+    except HyperProxyError:  # what was built serves nobody, and would go on
+        for tier, old in zip(tiers, olds, strict=False):
+            tier.release(old)
+        if storage is not last:
+            storage.release(last if same else None)
+        raise
     if above[-1].write == "behind":
         storage = Behind(instance.name, storage, above[-1].max_behind_bytes, waiting)
     elif waiting and len(waiting.backlog):  # as long as the configuration says nothing else, nothing new waits

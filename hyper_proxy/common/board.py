@@ -2,8 +2,8 @@
 
 A board has places of eight native words, each found by its name. A word is stored by one aligned copy, so a reader sees
 either the old or the new value. Who changes several words that belong together holds the lock of their place: a lock of
-the system on one byte, which ends with its process. (fcntl(2), record locks: closing any descriptor of the file gives
-back all of them, so it is opened once and stays open.)
+the system on one byte, which ends with its process. (fcntl(2), record locks: closing any descriptor of the file, that
+of its mapping included, gives back all of them, so it is opened once and stays open.)
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import mmap
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from errno import EBUSY
+from errno import EBUSY, ENOSPC
 from hashlib import blake2b
 from secrets import randbits
 
@@ -68,10 +68,11 @@ class Place:
 
 
 class Board:
-    """fd: of the file; the board has it for itself."""
+    """fd: of the file; the board has it for itself. users: who has asked for it and has not left."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
+        self.users = 0
         self.holding: set[int] = set()  # places that are held in this process: to itself a lock is none
         if os.fstat(fd).st_size < _BYTES:
             os.ftruncate(fd, _BYTES)
@@ -87,7 +88,7 @@ class Board:
                 if found in (0, digest):
                     self.words[index * WORDS + NAME] = digest
                     return Place(self, index)
-        raise OSError("no place is left on the board")
+        raise OSError(ENOSPC, "no place is left on the board")
 
     @contextmanager
     def lock(self, byte: int, wait: bool = False) -> Iterator[bool]:
@@ -180,11 +181,12 @@ def _rows(fd: int, kind: int) -> list[memoryview]:
 
 
 class Boards:
-    """Those of this process: one in memory for all that need not outlive the fleet, and one for each folder."""
+    """Those of this process: one in memory for all that need not outlive the fleet, and one for each folder, whatever
+    it is called. None is ever closed."""
 
     def __init__(self) -> None:
         self._shared: Board | None = None
-        self._in_folders: dict[str, Board] = {}
+        self._in_folders: dict[tuple[int, int], Board] = {}  # by the device and the number of the file
         self._rows: Rows | None = None
 
     def share(self, fd: int = -1) -> None:
@@ -215,24 +217,43 @@ class Boards:
 
     def of(self, folder: str) -> Board:
         """The board in this folder, which is made when it is not there, unless that which it is in is missing as well;
-        "" is the one in memory. Raises OSError, also when another fleet uses it."""
+        "" is the one in memory. Raises OSError, also when another fleet uses it. Who has asked says `leave` at last."""
         if not folder:
             self.share()
             assert self._shared is not None
             return self._shared
-        if folder not in self._in_folders:
-            with suppress(FileExistsError):
-                os.mkdir(folder, mode=0o750)
-            fd = os.open(os.path.join(folder, "board"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
-            try:
-                os.posix_fallocate(fd, 0, _BYTES)  # a page that finds no room on the disk later ends its process
-                board = Board(fd)
-                self._claim(board)
-            except OSError:
-                os.close(fd)
-                raise
-            self._in_folders[folder] = board
-        return self._in_folders[folder]
+        board = self._opened(folder)
+        if board.users == 0:
+            self._claim(board)
+        board.users += 1
+        return board
+
+    def leave(self, board: Board) -> None:
+        """One of those who have asked for it needs it no more; when all do, in all workers, another fleet may have the
+        folder."""
+        if board is not self._shared:
+            board.users -= 1
+            if board.users == 0:
+                board.give_back(_FLEET)
+
+    def _opened(self, folder: str) -> Board:
+        """Two boards of one file would not see each other's locks."""
+        path = os.path.join(folder, "board")
+        with suppress(FileExistsError):
+            os.mkdir(folder, mode=0o750)
+        with suppress(FileNotFoundError):
+            known = self._in_folders.get(_identity(os.stat(path)))
+            if known is not None:
+                return known
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        try:
+            os.posix_fallocate(fd, 0, _BYTES)  # a page that finds no room on the disk later ends its process
+            board = Board(fd)
+        except OSError:
+            os.close(fd)
+            raise
+        self._in_folders[_identity(os.fstat(fd))] = board
+        return board
 
     def _claim(self, board: Board) -> None:
         """A folder is for one fleet: another one would copy a key while a write of it is under way here, and take that
@@ -240,7 +261,8 @@ class Boards:
         owner = board.place("fleet").words
         with board.lock(_CLAIM, wait=True):
             if not board.take(_FLEET) and owner[1] != self._fleet:
-                raise OSError(EBUSY, f"another fleet uses it (master {owner[2]}): give each fleet a folder of its own")
+                text = "give each fleet a folder of its own, or wait until that one has left this one and what it does"
+                raise OSError(EBUSY, f"another fleet uses it (master {owner[2]}): {text} there is done")
             owner[1], owner[2] = self._fleet, os.getppid()
             board.share(_FLEET)
 
@@ -252,6 +274,11 @@ class Boards:
         with board.lock(_CLAIM, wait=True):
             words[1] = words[1] or randbits(63) | 1
         return int(words[1])
+
+
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    """What tells a file from any other, as long as somebody has it open."""
+    return found.st_dev, found.st_ino
 
 
 BOARDS = Boards()

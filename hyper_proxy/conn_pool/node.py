@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket as plain_socket
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from errno import EMFILE
 from time import monotonic
@@ -61,6 +62,10 @@ class Standing(Protocol):
         """Keys in the journal of what it has missed, of this worker."""
         ...
 
+    def meet(self, ask: Callable[[bytes], bytes]) -> None:
+        """Find out which process the server is, on a new connection to it: its peer may serve from then on."""
+        ...
+
 
 class Node:
     """One server of one instance. `label` names it in errors and statistics.
@@ -102,7 +107,12 @@ class Node:
         self.out = server.out  # why it serves nobody: a state of OUT_OF_SERVICE, or ""
         self.retired: Retired = before.retired if before else Retired()
         self.counts: NodeStats = before.counts if before else NodeStats()
-        self.standing: Standing | None = None  # where it has a peer in another room
+        self.standings: list[Standing] = []  # where it has a peer in another room: of each configuration that says so
+
+    @property
+    def standing(self) -> Standing | None:
+        """Of the newest configuration."""
+        return self.standings[-1] if self.standings else None
 
     @property
     def is_late(self) -> bool:
@@ -204,10 +214,14 @@ class Node:
         Only a shared one may take a descriptor of the reserve. The greeting has the read deadline, all of it together:
         it is made of questions, as any request is.
         """
+        standing = self.standing
+        serves = standing is not None and standing.serves
         sock = self.reach(shared)
         conversation = Conversation(sock, self.parser(), self.read_s)
         try:
             greeting.greet(conversation.ask)
+            if standing is not None:
+                standing.meet(conversation.ask)
             conversation.end()
         except NotSelected as error:
             sock.close()
@@ -227,6 +241,9 @@ class Node:
             raise self._put_off(self.pause, "reset", f"greeting failed: {error.strerror or error}") from error
         self.refusals.pop(greeting, None)
         self.counts.connects += 1
+        if serves and standing is not None and not standing.serves:
+            sock.close()  # what waits for it is for the one that serves now
+            raise self.error("room", "the other room serves in its place")
         return sock
 
     def reach(self, shared: bool) -> socket.socket:

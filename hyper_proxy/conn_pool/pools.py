@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.config.addresses import ROOMS
 from hyper_proxy.config.model import MAIN, Level, Route
 from hyper_proxy.config.routes import home_pools
@@ -45,7 +46,11 @@ class Pools:
                 peers = name + ROOMS
                 second = Nodes(instance, second_room(one), parser, greeting, before.get(peers))
                 self.by_name[peers] = second
-                self.rooms[name] = Rooms(instance, one, greeting, tongue.speech, first, second, *rooms_before)
+                try:
+                    self.rooms[name] = Rooms(instance, one, greeting, tongue.speech, first, second, *rooms_before)
+                except HyperProxyError:
+                    self.close(previous)  # those of other pools, which were built before
+                    raise
         route = level.route or Route("pool", pool=MAIN)
         self.targets: list[Target] = self._targets(route)
         self.homes: list[Target] = list(

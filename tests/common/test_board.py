@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -65,6 +66,65 @@ def test_a_folder_is_for_one_fleet_as_long_as_one_of_its_workers_lives(tmp_path:
             os.kill(worker, signal.SIGKILL)
             os.waitpid(worker, 0)
     Boards().of(folder)
+
+
+def held_by_others(folder: str) -> bool:
+    """May another fleet not have it? Asked by a process of its own, for to itself a lock is none."""
+    child = os.fork()
+    if child == 0:
+        try:
+            Boards().of(folder)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
+def test_a_folder_is_given_back_when_all_have_left_it(tmp_path: Path) -> None:
+    boards, folder = Boards(), str(tmp_path / "rooms")
+    board = boards.of(folder)
+    assert boards.of(folder) is board
+    boards.leave(board)
+    assert held_by_others(folder), "one still uses it"
+    boards.leave(board)
+    assert not held_by_others(folder)
+    assert boards.of(folder) is board
+    assert held_by_others(folder)
+
+
+def test_a_folder_has_one_board_whatever_it_is_called(tmp_path: Path) -> None:
+    boards, folder = Boards(), tmp_path / "rooms"
+    board = boards.of(str(folder))
+    (tmp_path / "other").symlink_to(folder)
+    for name in ("other", "rooms/", "./rooms", "other/../rooms"):
+        assert boards.of(f"{tmp_path}/{name}") is board
+    gc.collect()
+    assert held_by_others(str(folder)), "a second board that is freed would have given it back"
+
+
+def test_a_refusal_takes_nothing_from_who_gets_the_folder_later(tmp_path: Path) -> None:
+    folder = str(tmp_path / "rooms")
+    told, telling = os.pipe()
+    other, boards = Boards(), Boards()
+    child = os.fork()
+    if child == 0:
+        try:
+            other.of(folder)
+            os.write(telling, b"x")
+            signal.pause()
+        finally:
+            os._exit(1)
+    try:
+        assert os.read(told, 1) == b"x"
+        with pytest.raises(OSError, match="another fleet uses it") as refused:
+            boards.of(folder)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    boards.of(folder)
+    del refused
+    gc.collect()
+    assert held_by_others(folder)
 
 
 def test_a_board_in_a_folder_has_its_room_on_the_disk(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ class Site:
         self.front = front or kind
         self.below = below
         self.rooms = [[stack.enter_context(START[kind]()) for _ in range(SIZE)] for _ in SIDES]
+        self.addresses: dict[Running, str] = {}  # where the proxy reaches a server, if not at its own
         self.port = free_port()
         self.start(options)
 
@@ -52,7 +53,8 @@ class Site:
     def config(self, options: str, alone: bool = False) -> str:
         """The configuration with these options of the rooms. alone: with the first room only."""
         first, second = (
-            ", ".join(f'"{server.address} n{index}"' for index, server in enumerate(room)) for room in self.rooms
+            ", ".join(f'"{self.addresses.get(one, one.address)} n{index}"' for index, one in enumerate(room))
+            for room in self.rooms
         )
         servers = first if alone else f'{first}, "----", {second}'
         rooms = "" if alone else f"    [instance.level.rooms]\n    hold_s = 0.3\n    {options}\n"
@@ -91,10 +93,16 @@ class Site:
             server.start() if how == "kill" else server.thaw()
 
     def wait_until_ready(self, side: int) -> None:
-        """This side has missed nothing that it still lacks."""
+        """All workers know that this side has missed nothing that it still lacks."""
         suffix = "@second" if side else ""
-        labels = [f"n{index}{suffix}" for index in range(len(self.rooms[0]))]
-        wait_for(lambda: not any(self.stat(label, "behind") for label in labels), f"room {SIDES[side]} is equal", 20)
+
+        def is_equal() -> bool:
+            nodes = self.fleet.stats()["instances"]["shop"]["nodes"]
+            pairs = [(nodes[f"n{index}"], nodes[f"n{index}@second"]) for index in range(SIZE)]
+            known = all(one["serving"] + other["serving"] == self.workers for one, other in pairs)
+            return known and not any(nodes[f"n{index}{suffix}"]["behind"] for index in range(SIZE))
+
+        wait_for(is_equal, f"room {SIDES[side]} is equal", 20)
 
     def wait_until_served_by(self, side: int) -> None:
         """All pairs have this side active."""

@@ -65,6 +65,8 @@ class Carrier:
         self.read_ms = level.timeout.read_ms
         patient = replace(level, timeout=replace(level.timeout, read_ms=READ_DEADLINES * self.read_ms))
         self.nodes = [Courier(pair.instance, patient, node.server, node.parser, greeting, node) for node in pair.nodes]
+        for courier, node in zip(self.nodes, pair.nodes, strict=True):
+            courier.standings = node.standings  # nothing is copied from a process that began anew
         busy_s = speech.busy_s_per_byte
         self.most_bytes = int(BUSY_SHARE * self.read_ms / 1000 / busy_s) if busy_s else None
 

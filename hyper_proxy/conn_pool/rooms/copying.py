@@ -53,6 +53,7 @@ class Copying:
         self.overlap = carrier.overlap
         self.again = [Again(place, 5 + side) for side in range(2)]
         self.copied = 0
+        self.under_way = 0  # writes whose clients have no answer yet
         rooms = pair.rooms
         self.journals = [
             Journal(rooms.folder, f"{name}.{SIDES[side]}", place, 1 + side, rooms.max_journal, rooms.sync == "yes")
@@ -196,8 +197,16 @@ class Copying:
         finally:
             self.clearing = False
 
-    def close(self) -> None:
-        """Another configuration serves."""
+    @property
+    def is_busy(self) -> bool:
+        """Is something being written, or copied outside of `__call__`?"""
+        return self.under_way > 0 or self.clearing
+
+    def stop(self) -> None:
+        """Another configuration serves: copy no more."""
         self.carrier.close()
+
+    def close(self) -> None:
+        """Nothing is under way any more."""
         for journal in self.journals:
             journal.close()

@@ -45,7 +45,15 @@ class Heart:
         self.mending = False
         self.told = ["", ""]  # why a side could not be made equal
         pair.wake = self._wake
+
+    def begin(self) -> None:
+        """Ask, from now on."""
         self._wake()
+
+    @property
+    def is_busy(self) -> bool:
+        """Does it still ask, or mend?"""
+        return self.beats or self.mending
 
     def stop(self) -> None:
         """Ask no more; another heart may serve the same nodes. Requests that are still under way may wait for a

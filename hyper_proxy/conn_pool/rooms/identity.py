@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -27,21 +28,28 @@ class Hearing:
         """What is wrong, "" for nothing."""
         if self.speech.is_error(reply):
             return f"it is not well: {reply[:80].decode(errors='replace').strip()}"
-        if self.place is not None:
-            identity = self.speech.identity(reply)
-            if identity and self._is_new(self.place, side, identity):
-                self.pair.renewed(side)
+        self._look(side, reply)
         return ""
 
-    def _is_new(self, place: Place, side: int, identity: bytes) -> bool:
-        """Was another process seen before? It is noted in any case."""
+    def meet(self, side: int, ask: Callable[[bytes], bytes]) -> None:
+        """On a new connection, before any request: an address that stands for a server may have accepted it while
+        another process took the place of the one before, without a sign of that."""
+        if self.place is not None and self.speech.question != self.pair.nodes[side].greeting.probe:
+            reply = ask(self.speech.question)
+            if not self.speech.is_error(reply):
+                self._look(side, reply)
+
+    def _look(self, side: int, reply: bytes) -> None:
+        """Was another process seen before? Whoever finds this one noted finds the consequences as well."""
+        identity = self.speech.identity(reply)
+        if self.place is None or not identity:
+            return
         number = int.from_bytes(blake2b(identity, digest_size=8).digest(), "big") | 1
-        word = IDENTITIES[side]
-        if place.words[word] == number:
-            return False
-        with place.change() as mine:
-            before = int(place.words[word])
-            if not mine or before == number:
-                return False
-            place.words[word] = number
-        return before != 0
+        words, word = self.place.words, IDENTITIES[side]
+        if words[word] == number:
+            return
+        with self.place.board.lock(self.place.index, wait=True):
+            before = words[word]
+            if before not in (0, number):
+                self.pair.renewed(side)
+            words[word] = number

@@ -94,6 +94,7 @@ class MirrorLeg(RoomLeg):
         self.others = 0
         self.before = 0  # the state of the peer when it began
         self.tried = False
+        self.copying.under_way += 1
 
     def begin(self) -> bool:
         """Send it, unless one of its keys is being copied: was it?"""
@@ -147,24 +148,30 @@ class MirrorLeg(RoomLeg):
             self._decide()
 
     def _decide(self) -> None:
-        """Nothing is under way any more, and it is decided who serves."""
+        """It is decided who serves: answer, or begin once more."""
+        if not self._is_tried_again():
+            self.copying.under_way -= 1
+
+    def _is_tried_again(self) -> bool:
         side = self.pair.active
         own, spare = self.outcomes[side], self.outcomes[1 - side]
         if own is not None and not isinstance(own, BackendError):
             if spare is not None:
                 self._compare(1 - side, own, spare)
             self.answer(own)
-            return
+            return False
         if spare is not None:
             self.copying.keep(1 - side, self.missed)  # nobody knows what it has done
         repeatable = self.klass <= IDEMPOTENT or (own is not None and not own.sent)
         if repeatable and not self.tried:
             self.tried = True
             self.mirror.in_turn(self.begin)
-        elif own is not None:
+            return True
+        if own is not None:
             self.give_up(own)
         else:
             self.give_up(self.pair.nodes[side].error("room", "another room began to serve while this was done"))
+        return False
 
     def _compare(self, other: int, own: bytes, spare: bytes | BackendError) -> None:
         """The peer has done the same, or it is kept that it has not."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from hyper_proxy.common.board import BOARDS, Board
+import gevent
+
+from hyper_proxy.common.board import BOARDS
 from hyper_proxy.common.errors import HyperProxyError
 from hyper_proxy.conn_pool.rooms.carrying import Carrier
 from hyper_proxy.conn_pool.rooms.copying import Copying
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from hyper_proxy.conn_pool.node import Node
     from hyper_proxy.conn_pool.routes.speech import Speech
 
+LEAVE_S = 0.1  # so often is looked whether all that began under a configuration which serves no more is done
 MARKS = "marks"
 """The way of writing of caches (rooms.writes): to both nodes, and what one has missed is removed with all it has."""
 
@@ -53,15 +57,6 @@ class Rooms:
         self, instance: str, level: Level, greeting: Greeting, speech: Speech,
         first: Iterable[Node], second: Iterable[Node], previous: Iterable[Rooms] = (), known: Collection[str] = (),
     ) -> None:  # fmt: skip
-        rooms = level.rooms
-        try:
-            board = BOARDS.of(rooms.folder)
-        except OSError as error:
-            raise HyperProxyError(f"instance '{instance}': rooms.folder {rooms.folder}: {error.strerror}") from error
-        preferred = rooms.prefer
-        if preferred == "local":
-            preferred = ROOMS[nearer(level.servers, level.peers, routes())]
-        before = {pair.addresses: pair for one in previous for pair in one.pairs}
         self.level = level
         self.greeting = greeting
         self.speech = speech
@@ -69,45 +64,91 @@ class Rooms:
         self.copyings: list[Copying] = []
         self.pairs: list[Pair] = []
         self.targets: list[RoomTarget] = []
-        for both in zip(first, second, strict=True):
-            sides = sorted(zip(both, ROOMS, strict=True), key=lambda side: side[0].server.address)
-            nodes, names = zip(*sides, strict=True)
-            name = " ".join([instance, rooms.writes, *(node.server.address for node in nodes)])
-            clean_by = "copy" if rooms.writes == "mirror" else rooms.on_return
-            pair = Pair(instance, rooms, nodes, names, board.place(name), preferred, clean_by)
-            self.pairs.append(pair)
-            for side, node in enumerate(nodes):
-                node.standing = Standing(pair, side)
-            served = _who_served(pair, before.get(pair.addresses), known)
-            if served is not None:
-                pair.begin_with(served)
-            self.targets.append(self._mirror(pair, board, name) if clean_by == "copy" else self._single(pair))
+        self.standings: list[tuple[Node, Standing]] = []
+        before = {pair.addresses: pair for one in previous for pair in one.pairs}
+        try:
+            self.board = BOARDS.of(level.rooms.folder)
+            try:
+                for both in zip(first, second, strict=True):
+                    self._pair_up(instance, both, before, known)
+            except BaseException:
+                self.stop()
+                raise
+        except OSError as error:
+            where = f"rooms.folder {level.rooms.folder}" if level.rooms.folder else "rooms"
+            raise HyperProxyError(f"instance '{instance}': {where}: {error.strerror or error}") from error
+        for heart in self.hearts:
+            heart.begin()
+
+    def _pair_up(
+        self, instance: str, both: Sequence[Node], before: Mapping[tuple[str, ...], Pair], known: Collection[str]
+    ) -> None:
+        """Raises OSError."""
+        rooms = self.level.rooms
+        sides = sorted(zip(both, ROOMS, strict=True), key=lambda side: side[0].server.address)
+        nodes, names = zip(*sides, strict=True)
+        name = " ".join([instance, rooms.writes, *(node.server.address for node in nodes)])
+        clean_by = "copy" if rooms.writes == "mirror" else rooms.on_return
+        pair = Pair(instance, rooms, nodes, names, self.board.place(name), self._preferred, clean_by)
+        self.pairs.append(pair)
+        served = _who_served(pair, before.get(pair.addresses), known)
+        if served is not None:
+            pair.begin_with(served)
+        self.targets.append(self._mirror(pair, name) if clean_by == "copy" else self._single(pair))
+
+    @cached_property
+    def _preferred(self) -> str:
+        level = self.level
+        if level.rooms.prefer == "local":
+            return ROOMS[nearer(level.servers, level.peers, routes())]
+        return level.rooms.prefer
+
+    def _stand(self, pair: Pair, hearing: Hearing) -> Hearing:
+        for side, node in enumerate(pair.nodes):
+            standing = Standing(pair, side, hearing)
+            node.standings.append(standing)
+            self.standings.append((node, standing))
+        return hearing
 
     def _single(self, pair: Pair) -> RoomTarget:
         marks = self.level.rooms.writes == MARKS
         mend = Emptying(pair, self.greeting, self.speech.empty(not marks))
-        self.hearts.append(Heart(pair, self.greeting, self.greeting.probe, Hearing(pair, self.speech, None), mend))
+        hearing = self._stand(pair, Hearing(pair, self.speech, None))
+        self.hearts.append(Heart(pair, self.greeting, self.greeting.probe, hearing, mend))
         make = MarkLane if marks else RoomLane
         return RoomTarget(pair, lambda lanes: make(lanes, pair, self.speech.is_error))
 
-    def _mirror(self, pair: Pair, board: Board, name: str) -> RoomTarget:
-        place = board.place(f"{name} journal")
+    def _mirror(self, pair: Pair, name: str) -> RoomTarget:
+        place = self.board.place(f"{name} journal")
+        hearing = self._stand(pair, Hearing(pair, self.speech, place))
         file = f"{pair.instance}.{blake2b(name.encode(), digest_size=8).hexdigest()}"
         carrier = Carrier(pair, self.level, self.greeting, self.speech, overlap())
         copying = Copying(pair, carrier, self.speech, place, file)
         self.copyings.append(copying)
-        heart = Heart(pair, self.greeting, self.speech.question, Hearing(pair, self.speech, place), copying)
+        heart = Heart(pair, self.greeting, self.speech.question, hearing, copying)
         heart.tidy = copying.tidy
         heart.is_due = copying.is_due
         self.hearts.append(heart)
         return RoomTarget(pair, lambda lanes: MirrorLane(lanes, copying))
 
     def stop(self) -> None:
-        """Another configuration serves."""
+        """Another configuration serves, or this one could not be built."""
         for heart in self.hearts:
             heart.stop()
         for copying in self.copyings:
+            copying.stop()
+        for node, standing in self.standings:
+            node.standings.remove(standing)
+        if self.level.rooms.folder:
+            gevent.spawn(self._leave)
+
+    def _leave(self) -> None:
+        """Give the folder back as soon as nobody writes there any more."""
+        while any(heart.is_busy for heart in self.hearts) or any(copying.is_busy for copying in self.copyings):
+            gevent.sleep(LEAVE_S)
+        for copying in self.copyings:
             copying.close()
+        BOARDS.leave(self.board)
 
 
 def _who_served(pair: Pair, before: Pair | None, known: Collection[str]) -> int | None:

@@ -1,21 +1,28 @@
-"""What a node of a pair is just now, for statistics."""
+"""What a node of a pair is just now, and who its server is."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from hyper_proxy.conn_pool.rooms.pair import BEHIND, LOST
 
 if TYPE_CHECKING:
+    from hyper_proxy.conn_pool.rooms.identity import Hearing
     from hyper_proxy.conn_pool.rooms.pair import Pair
 
 
 class Standing:
     """Of one side of a pair."""
 
-    def __init__(self, pair: Pair, side: int) -> None:
+    def __init__(self, pair: Pair, side: int, hearing: Hearing) -> None:
         self.pair = pair
         self.side = side
+        self.hearing = hearing
+
+    def meet(self, ask: Callable[[bytes], bytes]) -> None:
+        """Find out which process the server is, on a new connection to it."""
+        self.hearing.meet(self.side, ask)
 
     @property
     def serves(self) -> bool:

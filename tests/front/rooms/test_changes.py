@@ -108,6 +108,16 @@ def test_a_room_that_was_left_out_for_a_while_is_copied_whole(build: Callable[..
     assert {client.get(key) for key in KEYS} == {b"new"}
 
 
+def test_a_server_whose_peer_was_left_out_while_it_served_has_transactions(build: Callable[..., Site]) -> None:
+    site = build("redis", 'on_return = "keep"')
+    pin(site, "second")
+    site.wait_until_served_by(1)
+    reload(site, "", alone=True)
+    pipeline = site.client().pipeline(transaction=True)
+    assert pipeline.set("key", "value").get("key").execute() == [True, b"value"]
+    assert [site.stat(f"n{index}", "serving") for index in range(2)] == [site.workers] * 2
+
+
 def test_an_upgrade_does_not_forget_who_must_be_emptied(build: Callable[..., Site]) -> None:
     site = build("redis", 'on_return = "empty"')
     client = site.client()

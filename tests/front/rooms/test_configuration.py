@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from hyper_proxy.common.board import Boards
 from hyper_proxy.config.load import inspect_text
 from hyper_proxy.config.model import Server
 from hyper_proxy.conn_pool.rooms.local import LOOPBACK, nearer, networks
 from hyper_proxy.explain import as_json, explain
 from tests.kit.fleet import COMMAND, ROOT, Fleet
 from tests.kit.ports import free_port
+from tests.kit.wait import wait_for
 
 ROUTE = """Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT
 eth0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\t0\t0\t0
@@ -55,6 +59,55 @@ def test_a_second_fleet_with_the_same_folder_does_not_start(tmp_path: Path) -> N
         said = f"rooms.folder {tmp_path}/rooms: another fleet uses it (master {first.process.pid}): give each fleet a"
         assert (done.returncode, said in done.stderr) == (3, True), done
         assert first.reload().accepted
+
+
+def test_a_folder_that_a_reload_leaves_may_be_had_by_another_fleet(tmp_path: Path) -> None:
+    servers = [f'"127.0.0.1:{free_port()} a"' for _ in range(2)]
+    rooms = f'rooms = {{ writes = "mirror", folder = "{tmp_path}/rooms" }}'
+    both = ', "----", '.join(servers)
+    with ExitStack() as stack:
+        alone, one, two = (
+            config(wanted, more).replace("7000", str(free_port()))
+            for wanted, more in ((servers[0], ""), (both, rooms), (both, rooms))
+        )
+        first = stack.enter_context(Fleet(one, tmp_path))
+        first.write(alone)
+        assert first.reload().accepted
+        second = stack.enter_context(Fleet(two, tmp_path))
+        first.write(one)
+        refused = first.reload()
+        assert f"another fleet uses it (master {second.process.pid})" in str(refused.body)
+        first.write(caches(alone, servers, [tmp_path / "free", tmp_path / "rooms"]))
+        assert "another fleet uses it" in str(first.reload().body)
+        wait_for(lambda: is_free(tmp_path / "free"), "what was built for nothing is given up")
+        second.write(alone.replace(servers[0], servers[1]).replace(port_of(alone), port_of(two)))
+        assert second.reload().accepted
+        wait_for(lambda: first.reload().accepted, "the folder is free")
+
+
+def caches(text: str, servers: list[str], folders: list[Path]) -> str:
+    """The instance with caches above a file, each with rooms in one of these folders."""
+    both = ', "----", '.join(servers)
+    levels = [
+        f'[[instance.level]]\nstorage = "redis"\nservers = [{both.replace(" a", f" {folder.name}")}]\n'
+        f'rooms = {{ folder = "{folder}" }}\n'
+        for folder in folders
+    ]
+    return text[: text.index("[[instance.level]]")] + "".join(levels) + BELOW
+
+
+def is_free(folder: Path) -> bool:
+    """Could another fleet have it?"""
+    try:
+        Boards().of(str(folder))
+    except OSError:
+        return False
+    return True
+
+
+def port_of(text: str) -> str:
+    """Where the instance listens."""
+    return str(re.findall(r'listen = \["127.0.0.1:(\d+)', text)[0])
 
 
 @pytest.mark.parametrize(
