@@ -35,6 +35,9 @@ MUTE_GRACE_S = 1.0
 # From the signal at which a hung worker shows its stack to the one that nothing outlives.
 ABORT_GRACE_S = 2.0
 
+# For a candidate that is not wanted any more: to be born, if it is not, and to close what it has opened.
+DISMISS_GRACE_S = 5.0
+
 EnterWorker = Callable[[Birth, Config], int]
 """Lives a worker's life in the forked child; returns the exit code."""
 
@@ -93,8 +96,21 @@ class Fleet(Roster):
 
     def dismiss(self) -> None:
         """Ends the candidates, who have served nobody."""
-        for slot in self.candidates:
-            self._children.kill(slot.pid, signal.SIGKILL)
+        for slot in self.withdraw():
+            self.drain(slot, 0.0)
+            self._end_at_last(slot.pid)
+
+    def _end_at_last(self, pid: int) -> None:
+        self._loop.later(DISMISS_GRACE_S, lambda: self._children.kill(pid, signal.SIGKILL))
+
+    def drain(self, slot: Slot, seconds: float) -> None:
+        """Lets a worker end when its clients have finished; one that is being born, as soon as it is: what it has
+        opened by then, a file of SQLite, is closed."""
+        if slot.state is SlotState.BOOTING:
+            slot.unwanted = True
+        else:
+            slot.state = SlotState.DRAINING
+        self.send(slot, {"type": "drain", "seconds": seconds})
 
     def promote(self) -> list[Slot]:
         """The candidates take the place of the crew in force, whose live slots are the result, and serve."""
@@ -129,12 +145,10 @@ class Fleet(Roster):
         return slot
 
     def stop_waiting(self) -> None:
-        """Gives up all slots that have no worker now, and the workers that serve nobody yet."""
+        """Gives up all slots that have no worker now."""
         self.stopping = True
         for slot in self.everyone():
-            if slot.state is SlotState.BOOTING:
-                self._children.kill(slot.pid, signal.SIGKILL)
-            elif not slot.live:
+            if not slot.live:
                 slot.state = SlotState.STOPPED
 
     def send(self, slot: Slot, message: Message, fds: tuple[int, ...] = ()) -> bool:
@@ -204,6 +218,9 @@ class Fleet(Roster):
 
     def _ready(self, slot: Slot, message: Message) -> None:
         slot.note_ready()
+        if slot.unwanted:
+            slot.state = SlotState.DRAINING
+            return
         boot_s = slot.ready_at_s - slot.born_at_s
         log.info("worker.ready", slot=slot.index, worker=slot.pid, generation=slot.generation, boot_s=boot_s)
         self.serving = True

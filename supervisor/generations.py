@@ -100,11 +100,8 @@ class Generations:
     def _drain(self, slot: Slot, seconds: float, wait_s: float) -> None:
         if wait_s:
             self._loop.later(wait_s, lambda: self._drain(slot, seconds, 0.0))
-        elif slot.state is SlotState.BOOTING:  # It serves nobody yet.
-            self._children.kill(slot.pid, signal.SIGKILL)
-        elif slot.state is SlotState.READY:
-            slot.state = SlotState.DRAINING
-            self._fleet.send(slot, {"type": "drain", "seconds": seconds})
+        elif slot.state in (SlotState.BOOTING, SlotState.READY):
+            self._fleet.drain(slot, seconds)
 
     def _hurry(self, crew: Retired) -> None:
         log.warning("generation.hurried", retired=crew.generation, workers=len(crew.slots), seconds=FAST_DRAIN_S)

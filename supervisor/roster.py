@@ -48,6 +48,13 @@ class Roster:
             self._retire(slot)
         return [slot for slot in old if slot.live]
 
+    def withdraw(self) -> list[Slot]:
+        """There are no candidates any more; those that are live are the result."""
+        leaving, self.candidates = self.candidates, []
+        for slot in leaving:
+            self._retire(slot)
+        return [slot for slot in leaving if slot.live]
+
     def append(self) -> Slot:
         """One slot more, at the end."""
         (slot,) = self._places(len(self.slots), 1)

@@ -47,7 +47,8 @@ class Slot:
     """One slot; changed by the fleet alone. Times are CLOCK_MONOTONIC seconds.
 
     A worker that drains while its place goes on, or is given up, keeps its record (`leaving`); the place gets another
-    one (`successor`). `adopted_by` is the slot whose worker accepts for this one.
+    one (`successor`). `unwanted`: it is told to drain as soon as it is born. `adopted_by` is the slot whose worker
+    accepts for this one.
     """
 
     index: int
@@ -59,6 +60,7 @@ class Slot:
     born_at_s: float = 0.0
     ready_at_s: float = 0.0
     leaving: bool = False
+    unwanted: bool = False
     adopted_by: int | None = None
     failures: int = 0
     births: int = 0

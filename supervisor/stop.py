@@ -9,7 +9,7 @@ from supervisor.children import Children
 from supervisor.current import Current
 from supervisor.fleet import Fleet
 from supervisor.loop import Loop, Timer
-from supervisor.slots import Slot, SlotState
+from supervisor.slots import Slot
 
 # A fast stop lets requests that are under way finish for so long, and kills what is left within two seconds of the
 # signal.
@@ -69,9 +69,7 @@ class Stopper:
         log.info(f"fleet.{mode}", seconds=seconds)
         self._fleet.stop_waiting()
         for slot in self._fleet.live():
-            if slot.state is not SlotState.BOOTING:
-                slot.state = SlotState.DRAINING
-                self._fleet.send(slot, {"type": "drain", "seconds": seconds})
+            self._fleet.drain(slot, seconds)
         # New clients are refused at once instead of waiting in a queue that nobody will empty.
         self._current.close_listeners()
         if self._timer is not None:

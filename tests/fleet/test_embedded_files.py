@@ -13,6 +13,7 @@ import redis
 
 from tests.kit.fleet import Fleet
 from tests.kit.ports import free_port
+from tests.kit.wait import wait_for
 
 HEAD = "[proxy]\nworkers = 4\ndrain_timeout_s = 1\n"
 INSTANCE = """
@@ -58,7 +59,7 @@ def test_a_stopped_fleet_leaves_one_file_with_all_data(
     file = folder / "keys.db"
     fleet = start_fleet(HEAD + instance("a", ports[0], file) + instance("b", ports[1], file))
     for slot in range(4):
-        fleet.wait_log(f"worker.ready slot={slot} ")  # one that is still being born is killed, and can't close a file
+        fleet.wait_log(f"worker.ready slot={slot} ")  # INT kills one that is born too slowly, and it can't close a file
     fill(ports[0])
     assert "keys.db-wal" in files(folder)
     fleet.send_signal(number)
@@ -66,6 +67,20 @@ def test_a_stopped_fleet_leaves_one_file_with_all_data(
     assert files(folder) == ["keys.db"], fleet.read_log()
     assert items(file) == KEYS
     assert fleet.read_log().count("info storage.created instance=") == 1, "one of all workers has made it"
+
+
+def test_workers_that_are_being_born_when_the_fleet_ends_close_their_files(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    instances = [instance(f"i{index}", free_port(), folder / f"{index}.db") for index in range(40)]  # it takes a while
+    text = "[proxy]\nworkers = 1\ndrain_timeout_s = 20\n" + "".join(instances)
+    with Fleet(text, tmp_path):
+        pass  # the files are made
+    with Fleet(text, tmp_path, ready=False) as fleet:
+        wait_for(lambda: list(folder.glob("*-wal")), "the worker has opened a file")
+        fleet.send_signal(signal.SIGTERM)
+        assert fleet.process.wait(20) == 0
+        assert "worker.ready" not in fleet.read_log()
+        assert [name for name in files(folder) if not name.endswith(".db")] == [], fleet.read_log()
 
 
 def test_of_an_instance_that_a_reload_removes_nothing_is_left_beside_its_file(
