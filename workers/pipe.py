@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 from gevent import socket
 from gevent.event import Event
@@ -45,9 +46,12 @@ class MasterPipe:
         return self._fds.popleft()
 
     def read_all(self, on_message: Callable[[Message], None]) -> None:
-        """Hands on messages until the master closes its end. Raises OSError and FrameError."""
+        """Hands on messages until the master closes its end, or is killed. Raises FrameError."""
         while True:
-            data, fds, _, _ = socket.recv_fds(self._sock, _READ_BYTES, _MAX_FDS)
+            try:
+                data, fds, _, _ = socket.recv_fds(self._sock, _READ_BYTES, _MAX_FDS)
+            except ConnectionError:
+                return
             self._fds.extend(fds)
             if not data:
                 return
@@ -55,15 +59,16 @@ class MasterPipe:
                 on_message(message)
 
     def write_all(self) -> None:
-        """Sends what is queued, for ever. Raises OSError when the master is gone."""
-        while True:
-            while self._queue:
-                frame = self._queue.popleft()
-                self._sock.sendall(frame)
-                self._queued_bytes -= len(frame)
-            self._empty.set()
-            self._wake.wait()
-            self._wake.clear()
+        """Sends what is queued, until the master is gone: who reads finds that, too."""
+        with suppress(ConnectionError):
+            while True:
+                while self._queue:
+                    frame = self._queue.popleft()
+                    self._sock.sendall(frame)
+                    self._queued_bytes -= len(frame)
+                self._empty.set()
+                self._wake.wait()
+                self._wake.clear()
 
     def flush(self, seconds: float) -> bool:
         """Waits until everything queued is sent, at most so long; False when it is not."""

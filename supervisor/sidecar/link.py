@@ -55,6 +55,8 @@ class Link:
                 raise NoAnswer(f"the master did not answer '{verb}' within {timeout_s:g} s")
             answer: dict[str, Any] = result.get()
             return answer
+        except ConnectionError as error:
+            raise NoAnswer(f"the master has ended: '{verb}' was not asked") from error
         finally:
             del self._waiting[number]
             self._parts.pop(number, None)
