@@ -15,7 +15,7 @@ from hyper_proxy.storage.redis_reply import parse
 from hyper_proxy.storage.redis_words import encode
 from hyper_proxy.storage.resp import RespParser
 
-WAIT_S = 60.0  # a server that moves a large key answers nobody meanwhile
+WAIT_S = 60.0  # a server that moves a large key answers nobody meanwhile, and may wait for another one besides
 
 
 class Refused(HyperProxyError):
@@ -23,14 +23,16 @@ class Refused(HyperProxyError):
 
 
 class Connection:
-    """To a server's database `db`, as the servers number it. Raises Refused."""
+    """To a server's database `db`, as the servers number it. more_s: so long it may wait for another server.
+    Raises Refused."""
 
-    def __init__(self, level: Level, server: Server, db: int) -> None:
+    def __init__(self, level: Level, server: Server, db: int, more_s: float = 0.0) -> None:
         self.server = server
         self.parser = RespParser()
         self.greeting = RedisGreeting(level.username, level.password, db, 2, own_db=db)
         try:
             self.sock = socket.create_connection((server.host, server.port), WAIT_S)
+            self.sock.settimeout(WAIT_S + more_s)
             self.greeting.greet(lambda request: self.ask_all([request])[0])
         except (OSError, ReplyError) as error:
             raise Refused(f"{server.label} ({server.address}): {error}") from error

@@ -72,6 +72,7 @@ class Walk:
         self.plan = plan
         self.pace = pace
         self.mover = RedisMover(plan.level, timeout_ms)
+        self.more_s = timeout_ms / 1000
         self.told = told
         self.tally = Tally()
 
@@ -125,7 +126,7 @@ class Walk:
                         places.append((server, db))
                         self.tally.total += count
         for server, db in places:
-            with Connection(self.plan.level, server, db) as connection:
+            with Connection(self.plan.level, server, db, self.more_s) as connection:
                 self.tally.server = server.label
                 yield connection
 

@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 import redis
 
+from hyper_proxy.cli.resharding import server as reshard_server
+from hyper_proxy.cli.resharding.server import Connection, Refused
+from hyper_proxy.config.model import Level, Server
 from tests.front.reshard.conftest import Moving
 from tests.front.reshard.test_moving import say
+from tests.kit.servers import redis_server
 from tests.kit.wait import wait_for
 
 BIG = 1_500_000
@@ -159,3 +163,14 @@ def _length(client: redis.Redis, key: str) -> int:
         return int(client.strlen(key))
     except redis.ResponseError:
         return 0
+
+
+def test_a_server_may_wait_for_another_one_as_long_as_it_was_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reshard_server, "WAIT_S", 0.5)
+    with redis_server() as old, redis_server() as new:
+        level = Level("redis", (Server(host="127.0.0.1", port=old.port),))
+        with Connection(level, level.servers[0], 0, more_s=20) as connection:
+            connection.ask("SET", "key", "value")
+            new.freeze()
+            with pytest.raises(Refused, match="IOERR error or timeout"):  # what it says itself, after a second
+                connection.ask("MIGRATE", "127.0.0.1", new.port, "key", 0, 1000)
