@@ -7,6 +7,7 @@ from dataclasses import replace
 from hyper_proxy.config.model import Config
 from supervisor import logs, verdict
 from supervisor.current import Current
+from supervisor.limits import check_file_limit
 from supervisor.listeners import ListenError, bind_admin, fit, wanted
 from supervisor.validate import Judgement
 from supervisor.verdict import Verdict
@@ -28,9 +29,11 @@ def verdict_at_once(judgement: Judgement, generation: int, path: str) -> Verdict
 
 
 def plan_of(current: Current, config: Config, judgement: Judgement) -> Current:
-    """What will be in force, its listeners bound. Raises ListenError and LogError; nothing new is open then."""
+    """What will be in force, its listeners bound. Raises ListenError, LimitError and LogError; nothing new is open
+    then."""
     logs.check(config.log)
     slots = config.worker_count if judgement.renewing else current.slots
+    check_file_limit(config, slots)
     admin = current.admin if config.admin == current.config.admin else bind_admin(config.admin)
     try:
         listeners = fit(current.listeners, wanted(config), slots)

@@ -21,13 +21,13 @@ class LimitError(HyperProxyError):
     """The fleet can't run within the limit; the text says how many files it needs."""
 
     kind = "limit"
+    key = ""  # no single setting asks for too much
 
 
-def needed_files(config: Config) -> tuple[int, str]:
+def needed_files(config: Config, slots: int) -> tuple[int, str]:
     """The files that the process with the most of them has open before any client comes, and what for."""
     addresses = sum(len(instance.listen) for instance in config.instances)
     servers = sum(level.usual_connections for instance in config.instances for level in instance.levels)
-    slots = config.worker_count
     master = OWN_FILES + slots * (addresses + PIPES_OF_A_SLOT) + 1
     worker = OWN_FILES + addresses + servers + len(config.instances)
     return max(
@@ -39,9 +39,16 @@ def needed_files(config: Config) -> tuple[int, str]:
 def raise_file_limit(config: Config) -> None:
     """Clients and servers each take a descriptor: use as many as the system lets this user have, as `check` assumes.
     Raises LimitError."""
+    check_file_limit(config, config.worker_count)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed, what_for = needed_files(config)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def check_file_limit(config: Config, slots: int) -> None:
+    """Before anything is opened for so many workers: a master with no descriptor left could start none that replaces
+    another. Raises LimitError."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed, what_for = needed_files(config, slots)
     if hard != resource.RLIM_INFINITY and hard < needed:
         text = f"at most {hard} open files are allowed, {needed} are needed by {what_for}"
-        raise LimitError(f"{text}; raise the hard limit (LimitNOFILE=, ulimit -Hn) for what is")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        raise LimitError(f"{text}; raise the hard limit (LimitNOFILE=, ulimit -Hn), or have fewer of them")

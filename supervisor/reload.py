@@ -27,6 +27,7 @@ from supervisor.children import Children
 from supervisor.current import Current
 from supervisor.fleet import Fleet, Shed
 from supervisor.generations import Generations
+from supervisor.limits import LimitError
 from supervisor.listeners import ListenError, drop, spread
 from supervisor.loop import Loop, Timer
 from supervisor.offers import send_prepare
@@ -156,9 +157,9 @@ class Reloader:
         current = self._current
         try:
             plan = plan_of(current, config, judgement)
-        except (ListenError, logs.LogError) as error:
+        except (ListenError, LimitError, logs.LogError) as error:
             line = judgement.lines.get(error.key, 1)
-            text = f"{config.path}:{line}: error: {error}"
+            text = f"{config.path}:{line}: error: {error}" if error.key else f"{error} in {config.path}"
             self._finish(verdict.refused(current.generation, text, file=config.path, line=line, key=error.key))
             return
         self._number += 1

@@ -17,6 +17,7 @@ from supervisor.adoption import Adoption
 from supervisor.current import Current
 from supervisor.fleet import Fleet
 from supervisor.generations import Generations
+from supervisor.limits import LimitError, check_file_limit
 from supervisor.listeners import Listener, ListenError, drop, fit, spread, wanted
 from supervisor.loop import Loop
 from supervisor.reload import Reloader
@@ -123,8 +124,9 @@ class Staffing:
             return
         count = slots + 1 if slots < self._wanted else slots - 1
         try:
+            check_file_limit(self._current.config, count)
             listeners = fit(self._current.listeners, wanted(self._current.config), count)
-        except ListenError as error:
+        except (LimitError, ListenError) as error:
             log.error("workers.not_changed", error=error)
             self._wanted = slots
             return

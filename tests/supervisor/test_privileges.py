@@ -137,19 +137,36 @@ def test_a_reload_makes_nobody_somebody_else(tmp_path: Path) -> None:
 
 def test_too_few_files_are_no_start(tmp_path: Path) -> None:
     text = text_of(free_port(), tmp_path, "", workers=8)
-    needed, _ = needed_files(load_text(text, "a.toml"))
+    needed, _ = needed_files(load_text(text, "a.toml"), 8)
     fleet = Fleet(text, tmp_path, ready=False, command=["prlimit", f"--nofile={needed - 1}", *COMMAND])
     assert fleet.process.wait(15) == 71
     said = f"at most {needed - 1} open files are allowed, {needed} are needed by the master: 8 workers at 2 addresses"
     assert said in fleet.read_log()
-    assert re.search(r"raise the hard limit \(LimitNOFILE=, ulimit -Hn\) for what is in \S+\.toml\n", fleet.read_log())
+    advice = r"raise the hard limit \(LimitNOFILE=, ulimit -Hn\), or have fewer of them in \S+\.toml\n"
+    assert re.search(advice, fleet.read_log())
 
 
 def test_enough_files_are_a_start(tmp_path: Path) -> None:
     port = free_port()
     text = text_of(port, tmp_path, "", workers=8)
-    needed, _ = needed_files(load_text(text, "a.toml"))
+    needed, _ = needed_files(load_text(text, "a.toml"), 8)
     with Fleet(text, tmp_path, command=["prlimit", f"--nofile={needed}", *COMMAND]) as fleet:
         wait_for(lambda: all(row["state"] == "ready" for row in fleet.stats()["workers"]), "all workers are ready")
         assert max(process.num_fds() for process in fleet.tree()) < needed
+        assert ask(port)[3] == "a"
+
+
+def test_nothing_takes_the_files_that_a_master_needs_to_replace_a_worker(tmp_path: Path) -> None:
+    port, other = free_port(), free_port()
+    text = text_of(port, tmp_path, "", workers=8)
+    needed, _ = needed_files(load_text(text, "a.toml"), 8)
+    with Fleet(text, tmp_path, command=["prlimit", f"--nofile={needed}", *COMMAND]) as fleet:
+        fleet.write(text.replace(f'"127.0.0.1:{port}"', f'"127.0.0.1:{port}", "127.0.0.1:{other}"'))
+        verdict = fleet.reload()
+        said = f"at most {needed} open files are allowed, {needed + 8} are needed by the master: 8 workers at 3 "
+        assert (verdict.status, said in verdict.body["error"]) == (409, True), verdict.body
+        fleet.send_signal(signal.SIGTTIN)
+        wait_for(lambda: "error workers.not_changed" in (tmp_path / "proxy.log").read_text(), "TTIN is refused")
+        pid = fleet.kill_worker(0)
+        wait_for(lambda: fleet.is_ready() and pid not in fleet.worker_pids() and 0 not in fleet.worker_pids(), "healed")
         assert ask(port)[3] == "a"
