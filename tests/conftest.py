@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -83,6 +84,16 @@ def own() -> Iterator[Callable[[Running], Running]]:
     yield keep
     for server in mine:
         server.stop()
+
+
+@pytest.fixture
+def fifo(tmp_path: Path) -> Iterator[tuple[Path, int]]:
+    """A pipe with a name, and the descriptor of somebody who might read it."""
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    yield path, reader
+    os.close(reader)
 
 
 @pytest.fixture

@@ -105,16 +105,6 @@ def test_a_full_disk_is_counted() -> None:
     sink.file.close()
 
 
-@pytest.fixture
-def fifo(tmp_path: Path) -> Iterator[tuple[Path, int]]:
-    """A pipe with a name, and the descriptor of somebody who might read it."""
-    path = tmp_path / "fifo"
-    os.mkfifo(path)
-    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    yield path, reader
-    os.close(reader)
-
-
 def test_a_reader_that_sleeps_holds_nobody_up_and_hears_of_it_later(fifo: tuple[Path, int]) -> None:
     path, reader = fifo
     sink = DirectSink(LogFile(str(path)))

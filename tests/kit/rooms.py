@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -150,6 +150,26 @@ class Writer:
             self.client.incr("shared:count")
         found = self.client.get(f"{own}:{self.number % 40}")
         assert found == str(self.number).encode() or (self.misses and found is None), found
+
+
+@contextmanager
+def writing(site: Site, count: int) -> Iterator[list[Writer]]:
+    """So many clients write meanwhile, and nothing of that fails."""
+    stopping = Event()
+    writers = [Writer(site.client(), index, stopping) for index in range(count)]
+    try:
+        yield writers
+    finally:
+        stopping.set()
+        for writer in writers:
+            writer.thread.join()
+    assert [text for writer in writers for text in writer.errors] == []
+
+
+def wait_until_written(writers: Sequence[Writer], steps: int) -> None:
+    """They have done so many steps together from now on."""
+    at = sum(writer.steps for writer in writers)
+    wait_for(lambda: sum(writer.steps for writer in writers) > at + steps, "it is written")
 
 
 def held(site: Site, side: int) -> dict[Any, Any]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 import redis
 
 from tests.kit.fleet import Fleet
@@ -36,16 +34,6 @@ listen = ["127.0.0.1:{port}"]
   storage = "sqlite"
   servers = ["a.db"]
 """
-
-
-@pytest.fixture
-def sleeper(tmp_path: Path) -> Iterator[tuple[Path, int]]:
-    """A named pipe that is open for reading, and full."""
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    yield path, reader
-    os.close(reader)
 
 
 def fill(path: Path) -> None:
@@ -105,8 +93,8 @@ def test_what_a_full_disk_refuses_is_counted(start_standin: StartStandIn, connec
     assert f'hyper_proxy_worker_log_lost_total{{slot="0"}} {LINES}.0\n' in fleet.http("GET", "/metrics")[1].decode()
 
 
-def test_a_reader_that_sleeps(tmp_path: Path, sleeper: tuple[Path, int]) -> None:
-    path, reader = sleeper
+def test_a_reader_that_sleeps(tmp_path: Path, fifo: tuple[Path, int]) -> None:
+    path, reader = fifo
     port = free_port()
     with Fleet(CONFIG.format(log=path, port=port, drain=5), tmp_path) as fleet:
         read_all(reader)
@@ -128,9 +116,9 @@ def test_a_reader_that_sleeps(tmp_path: Path, sleeper: tuple[Path, int]) -> None
 
 
 def test_what_a_worker_cannot_keep_is_counted_and_told(
-    start_standin: StartStandIn, connect: Connect, sleeper: tuple[Path, int]
+    start_standin: StartStandIn, connect: Connect, fifo: tuple[Path, int]
 ) -> None:
-    path, reader = sleeper
+    path, reader = fifo
     fleet = start_standin(workers=1, extra=f'\n[log]\nfile = "{path}"\nformat = "json"\n')
     read_all(reader)
     fill(path)

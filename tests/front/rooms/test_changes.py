@@ -5,10 +5,9 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from functools import partial
-from threading import Event
 
 from tests.front.rooms.test_pin import pin
-from tests.kit.rooms import Site, Writer, wait_until_equal
+from tests.kit.rooms import Site, wait_until_equal, writing
 from tests.kit.wait import wait_for
 
 MIRROR = 'writes = "mirror"\n    folder = "rooms"'
@@ -38,17 +37,12 @@ def test_orders_during_the_switch_leave_nobody_waiting(build: Callable[..., Site
     site = build("redis", MIRROR)
     site.wait_until_served_by(0)
     site.wait_until_ready(1)
-    stopping = Event()
-    writers = [Writer(site.client(), index, stopping) for index in range(8)]
-    wait_for(lambda: all(writer.steps > 5 for writer in writers), "it is written")
-    site.kill(0, "freeze")
-    for room in ("second", "auto"):
-        pin(site, room)
-    site.wait_until_served_by(1)
-    stopping.set()
-    for writer in writers:
-        writer.thread.join()
-    assert [text for writer in writers for text in writer.errors] == []
+    with writing(site, 8) as writers:
+        wait_for(lambda: all(writer.steps > 5 for writer in writers), "it is written")
+        site.kill(0, "freeze")
+        for room in ("second", "auto"):
+            pin(site, room)
+        site.wait_until_served_by(1)
     site.revive(0, "freeze")
     wait_until_equal(site)
 

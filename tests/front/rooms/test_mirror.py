@@ -16,7 +16,7 @@ import pytest
 import redis
 
 from hyper_proxy.common.keyname import digest
-from tests.kit.rooms import Site, Writer, wait_until_equal
+from tests.kit.rooms import Site, wait_until_equal, wait_until_written, writing
 from tests.kit.wait import wait_for
 
 MIRROR = 'writes = "mirror"\n    folder = "rooms"'
@@ -27,30 +27,18 @@ DOCS = Path(__file__).parents[3] / "docs" / "rooms.md"
 @pytest.mark.parametrize("kind", ["redis", "memcache"])
 def test_no_acknowledged_write_is_lost(build: Callable[..., Site], kind: str, how: str) -> None:
     site = build(kind, MIRROR)
-    stopping = Event()
-    writers = [Writer(site.client(), index, stopping) for index in range(4)]
-
-    def go_on() -> None:
-        at = sum(writer.steps for writer in writers)
-        wait_for(lambda: sum(writer.steps for writer in writers) > at + 100, "it is written")
-
-    try:
+    with writing(site, 4) as writers:
         for side in (0, 1, 0):
             site.wait_until_served_by(0)
             site.wait_until_ready(1)
-            go_on()
+            wait_until_written(writers, 100)
             site.kill(side, how)
             if side == 0:
                 site.wait_until_served_by(1)
-            go_on()
+            wait_until_written(writers, 100)
             site.revive(side, how)
             site.wait_until_served_by(0)
-            go_on()
-    finally:
-        stopping.set()
-        for writer in writers:
-            writer.thread.join()
-    assert [text for writer in writers for text in writer.errors] == []
+            wait_until_written(writers, 100)
     found = wait_until_equal(site)
     if kind == "redis":
         for writer in writers:
@@ -201,13 +189,9 @@ def test_a_key_that_would_keep_a_server_busy_is_left_and_all_others_are_copied(b
     client.mset(dict.fromkeys(keys, "new"))
     for part in range(60):
         client.hset("big", mapping={f"field {part} {index}": index for index in range(5000)})
-    stopping = Event()
-    writer = Writer(site.client(), 0, stopping)
-    site.revive(1, "freeze")
-    site.fleet.wait_log("again_s=2")
-    stopping.set()
-    writer.thread.join()
-    assert writer.errors == []
+    with writing(site, 1):
+        site.revive(1, "freeze")
+        site.fleet.wait_log("again_s=2")
     line = next(line for line in site.fleet.read_log().splitlines() if "again_s=2" in line)
     assert f"key={digest(b'big')} keys=1" in line and "timeout.read_ms is 200: raise that" in line, line
     spares = [site.to(server.port) for server in site.rooms[1]]
@@ -303,34 +287,22 @@ def test_what_chance_decides_is_made_equal(build: Callable[..., Site]) -> None:
 
 def test_a_reload_forgets_nothing(build: Callable[..., Site]) -> None:
     site = build("redis", MIRROR)
-    stopping = Event()
-    writers = [Writer(site.client(), index, stopping) for index in range(4)]
-
-    def go_on() -> None:
-        at = sum(writer.steps for writer in writers)
-        wait_for(lambda: sum(writer.steps for writer in writers) > at + 50, "it is written")
-
-    try:
+    with writing(site, 4) as writers:
         site.wait_until_served_by(0)
         for number in range(3):
             site.kill(0, "freeze")
             site.wait_until_served_by(1)
-            go_on()
+            wait_until_written(writers, 50)
             site.fleet.write(site.config(f"{MIRROR}\n    interval_ms = {90 + number}"))
             assert site.fleet.reload().accepted
             site.wait_until_served_by(1)
-            go_on()
+            wait_until_written(writers, 50)
             site.revive(0, "freeze")
             site.wait_until_served_by(0)
-            go_on()
+            wait_until_written(writers, 50)
             site.fleet.write(site.config(f"{MIRROR}\n    interval_ms = {80 + number}"))
             assert site.fleet.reload().accepted
-            go_on()
-    finally:
-        stopping.set()
-        for writer in writers:
-            writer.thread.join()
-    assert [text for writer in writers for text in writer.errors] == []
+            wait_until_written(writers, 50)
     found = wait_until_equal(site)
     assert found[b"shared:count"] == str(sum(writer.number for writer in writers)).encode()
 
