@@ -62,10 +62,6 @@ def _found(answer: dict[str, Any]) -> Response:
     return reply(answer, NOT_FOUND if "error" in answer else OK)
 
 
-def _config(link: Asks) -> Response:
-    return reply(link.ask("config", ASK_TIMEOUT_S))
-
-
 def _slowlog(link: Asks) -> Response:
     answer = link.ask("stats", ASK_TIMEOUT_S)
     return reply(_whose(answer) | {"slowlog": slow_requests(answer, _number("limit", SHOWN) or 0)})
@@ -104,7 +100,8 @@ READING: tuple[Page, ...] = (
     Page("GET", "/stats", _stats, "counters and state as JSON, fresh from all workers; `worker`, `instance`, `node`",
          ("worker", "instance", "node")),
     Page("GET", "/metrics", _metrics, "the same for Prometheus"),
-    Page("GET", "/config", _config, "the configuration in force, passwords masked; each key's default, line and kind"),
+    Page("GET", "/config", _question("config"),
+         "the configuration in force, passwords masked; each key's default, line and kind"),
     Page("GET", "/slowlog", _slowlog, "slow requests, newest first, with where their time went; `limit`: 128",
          ("limit",)),
     Page("GET", "/hotkeys", _notable("hot_keys", hot_keys), "the keys that are asked for most, by instance; sampled",

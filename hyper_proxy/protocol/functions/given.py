@@ -58,24 +58,28 @@ def _checked(verb: Callable[..., Any], check: Callable[..., None], *args: Any, *
     return verb(*args, **named)
 
 
+def _not(wanted: str, given: object) -> TypeError:
+    return TypeError(f"{wanted}, not of the class {type(given).__name__}")
+
+
 def _check_keys(keys: Collection[bytes], *rest: Any, **named: Any) -> None:
     if not isinstance(keys, Collection):
-        raise TypeError(f"keys are a list, not of the class {type(keys).__name__}")
+        raise _not("keys are a list", keys)
     for key in keys:
         _check_key(key)
 
 
 def _check_key(key: bytes, *rest: Any, **named: Any) -> None:
     if not isinstance(key, bytes):
-        raise TypeError(f"a key is bytes, not of the class {type(key).__name__}")
+        raise _not("a key is bytes", key)
 
 
 def _check_entries(entries: Collection[tuple[bytes, Put]]) -> None:
     if not isinstance(entries, Collection):
-        raise TypeError(f"entries are a list, not of the class {type(entries).__name__}")
+        raise _not("entries are a list", entries)
     for entry in entries:
         if not isinstance(entry, tuple) or len(entry) != 2 or not isinstance(entry[1], Put):
-            raise TypeError(f"an entry is (key, Put), not of the class {type(entry).__name__}")
+            raise _not("an entry is (key, Put)", entry)
         _check_key(entry[0])
     _check_edits([put for _, put in entries], len(entries))
 
@@ -89,7 +93,7 @@ def _check_edits(edits: Iterable[Edit], count: int) -> None:
         elif isinstance(edit, Expire):
             _check_fields(b"", 0, edit.expires_at)
         elif edit is not None and not isinstance(edit, Remove):
-            raise TypeError(f"an edit is Put, Expire, Remove or None, not of the class {type(edit).__name__}")
+            raise _not("an edit is Put, Expire, Remove or None", edit)
 
 
 def _check_fields(value: object, flags: object, expires_at: object) -> None:
@@ -104,7 +108,7 @@ def _check_store(
     _check_key(key)
     _check_fields(value, flags, expires_at)
     if not isinstance(mode, Mode):
-        raise TypeError(f"mode is one of plugin.Mode, not of the class {type(mode).__name__}")
+        raise _not("mode is one of plugin.Mode", mode)
     _check_number("version", version)
 
 
