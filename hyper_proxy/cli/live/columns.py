@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hyper_proxy.cli.ctl_show import PHASES, duration, moment, size
+from hyper_proxy.cli.ctl_show import PHASES
+from hyper_proxy.cli.formats import duration, moment, size
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hyper_proxy.cli.admin import fleet_name
-from hyper_proxy.cli.ctl_show import duration, moment
+from hyper_proxy.cli.formats import duration, moment
 from hyper_proxy.cli.live.columns import OVERVIEW, VIEWS, View, cell, latency, number
 from hyper_proxy.cli.live.figures import Figures
 from hyper_proxy.cli.live.source import Source
