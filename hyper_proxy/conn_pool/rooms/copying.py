@@ -27,9 +27,10 @@ from hyper_proxy.conn_pool.asking import ask
 from hyper_proxy.conn_pool.replies import ReplyError
 from hyper_proxy.conn_pool.rooms.again import Again
 from hyper_proxy.conn_pool.rooms.carrying import Carrier
+from hyper_proxy.conn_pool.rooms.empty import empty
 from hyper_proxy.conn_pool.rooms.journal import Full, Journal, Missed
 from hyper_proxy.conn_pool.rooms.pair import BEHIND, CATCHING_UP, DOWN, LOST, MISSED, Pair
-from hyper_proxy.stats.classes import ADMIN, READ
+from hyper_proxy.stats.classes import READ
 
 if TYPE_CHECKING:
     from hyper_proxy.conn_pool.routes.speech import Speech
@@ -127,10 +128,7 @@ class Copying:
         gevent.sleep(SETTLE_S)
         for path in self.journals[side].begin_another():
             path.unlink(missing_ok=True)
-        lane = self.carrier.lane(side, 0)
-        reply = ask(lane, self.speech.empty(True), ADMIN)
-        if b"OK" not in reply[:3]:
-            raise lane.node.error("protocol", f"it was not emptied: {reply[:80]!r}")
+        empty(self.carrier.lane(side, 0), self.speech.empty(True))
         if not self.pair.catch_up(side):
             return False
         gevent.sleep(SETTLE_S)

@@ -294,7 +294,6 @@ class Pair:
         dead = self.state(away) & DOWN
         if dead:
             self.heard_since[away] = None
-        if dead:
             self.nodes[away].pause.lengthen("its peer serves")  # so that nobody goes on to connect
         for lane in list(self.nodes[away].lanes):
             if dead or lane.private:  # what a client waits for, and what it watches, changes there
