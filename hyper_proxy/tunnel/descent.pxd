@@ -14,12 +14,12 @@ cdef class Crowd:
 
 
 cdef class Descent(Batch):
-    cdef public bytes nil
-    cdef public bytes nothing
-    cdef public bint misses
-    cdef public dict crowds
-    cdef public double deadline_s
-    cdef public object counts
+    cdef bytes nil
+    cdef bytes nothing
+    cdef bint misses
+    cdef dict crowds
+    cdef double deadline_s
+    cdef object counts
     cdef object complete_below
     cdef object who
 

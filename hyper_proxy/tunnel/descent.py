@@ -32,6 +32,8 @@ if not cython.compiled:
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hyper_proxy.tunnel.tier import Tier
+
 ARRAY = cython.declare(cython.int, 42)  # "*"
 MINUS = cython.declare(cython.int, 45)  # an error begins with it, and the size of nil
 NIL = cython.declare(cython.int, 95)  # "_"
@@ -84,6 +86,15 @@ class Descent(Batch):
         self.deadline_s = 0.0
         self.counts = TierStats()
         self.complete_below = complete_below
+
+    def begin_at(self, tier: Tier, crowds: dict, nil: bytes, nothing: bytes) -> None:
+        """From now on this is the first level."""
+        self.nil = nil
+        self.nothing = nothing
+        self.misses = tier.level.on_miss == "next"
+        self.crowds = crowds
+        self.deadline_s = tier.deadline_s
+        self.counts = tier.counts
 
     @cython.ccall
     def read(self, lane: Lane, raw: bytes | bytearray, klass: cython.Py_ssize_t) -> None:

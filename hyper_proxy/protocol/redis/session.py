@@ -123,12 +123,7 @@ class RedisSession(Session):
             self.placement, self.lanes = top.placement, top.lanes(top.cache.greeting_in(self.resp))
             if not isinstance(self.batch, Descent):
                 self.batch = Descent(self.client, self.complete)
-            cython.cast(Descent, self.batch).nil = null(self.resp)
-            cython.cast(Descent, self.batch).nothing = bulk(NOTHING)
-            cython.cast(Descent, self.batch).misses = top.level.on_miss == "next"
-            cython.cast(Descent, self.batch).crowds = storage.crowds
-            cython.cast(Descent, self.batch).deadline_s = top.deadline_s
-            cython.cast(Descent, self.batch).counts = top.counts
+            cython.cast(Descent, self.batch).begin_at(top, storage.crowds, null(self.resp), bulk(NOTHING))
         self.special = (
             not (storage.forwards or self.leveled)
             or not self.authenticated
