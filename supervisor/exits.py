@@ -8,8 +8,9 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from hyper_proxy.common.errors import WHERE_TRACEBACKS_ARE
+
 FAILED = 1  # that of Python for an exception which nobody has caught
-ON_STDERR = "its traceback is on standard error (of a service: in the journal)"
 
 
 def explain_exit(status: int) -> str:
@@ -23,7 +24,7 @@ def explain_exit(status: int) -> str:
 def explain_failure(status: int) -> str:
     """The same of a process that has not said why it could not begin."""
     if os.WIFEXITED(status) and os.waitstatus_to_exitcode(status) == FAILED:
-        return f"{explain_exit(status)}: {ON_STDERR}"
+        return f"{explain_exit(status)}: its traceback is {WHERE_TRACEBACKS_ARE}"
     return explain_exit(status)
 
 

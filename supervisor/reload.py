@@ -202,14 +202,14 @@ class Reloader:
         transaction = self._transaction
         if transaction is None or message["id"] != transaction.number:
             return
+        key = message["key"]
+        line = transaction.judgement.lines.get(key, 0) if key else 0
         if transaction.committing:
             self._fleet.kill(slot, f"it can't take the new configuration: {message['error']}")
+        elif line:
+            self._abort(f"{transaction.plan.config.path}:{line}: error: {key}: {message['why']}", line, key)
         else:
-            error, key = f"worker {slot.index} can't take it: {message['error']}", message["key"]
-            line, path = transaction.judgement.lines.get(key, 0) if key else 0, transaction.plan.config.path
-            if line:
-                error = f"{path}:{line}: error: {key}: {message['why']}"
-            self._abort(error, line, key if line else "")
+            self._abort(f"worker {slot.index} can't take it: {message['error']}")
 
     def _committed(self, slot: Slot, message: Message) -> None:
         slot.generation = message["generation"]

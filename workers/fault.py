@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from hyper_proxy.common.errors import BackendError, SettingRefused
+from hyper_proxy.common.errors import WHERE_TRACEBACKS_ARE, BackendError, SettingRefused
 from hyper_proxy.config.load import lines_in
 from hyper_proxy.config.model import Config, Instance
 
 
 def unforeseen(error: BaseException) -> str:
     """The last line of a traceback, and where the others are."""
-    return f"{type(error).__name__}: {error}; the traceback is on standard error (of a service: in the journal)"
+    return f"{type(error).__name__}: {error}; the traceback is {WHERE_TRACEBACKS_ARE}"
 
 
 def in_words(error: Exception, config: Config) -> str:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+WHERE_TRACEBACKS_ARE = "on standard error (of a service: in the journal)"
+
 
 class HyperProxyError(Exception):
     """Root of the tree. word: a closer one than the kind, where there is one, for slow and access log."""
