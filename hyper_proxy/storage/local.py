@@ -3,7 +3,7 @@
     read     a copy whose cell still has the token that it was made with; else below, and a copy is made
     write    the cells of its keys get a new token, the write goes below, the cells get another new token
 
-Why what was read is never older than a write that had been answered before (cells.py says what a token is):
+Why what was read is never older than a write that had been answered before (common/cells.py says what a token is):
 
 - A copy is made with the token that was read BEFORE its value was read below, and only if the cell still has it after.
 - A write changes the cell before it goes below and after it came back, before it is answered.

@@ -36,7 +36,8 @@ class Group(Junction[FollowLane]):
     """What stands at the shards of a master. reads: "master", "replica" or "prefer_replica".
 
     of_replica: from the greeting of a client to that of a connection to a replica. nobody: is read from when there is
-    no replica to read from, and there must be one. offsets: how much the master had written, and when (redis_lag.py).
+    no replica to read from, and there must be one. offsets: how much the master had written, and when
+    (hyper_proxy/storage/redis_lag.py).
     """
 
     def __init__(
