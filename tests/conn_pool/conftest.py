@@ -23,6 +23,7 @@ from tests.kit.plain import plain
 
 GREETING = RedisGreeting("", "", 0, 2)
 PATIENCE_S = 10  # nothing here may take so long
+KEYS = [f"key{number}" for number in range(50)]
 
 Reply = bytes | BackendError
 
@@ -80,6 +81,12 @@ def value(key: str) -> bytes:
     """The fakes' reply to GET."""
     text = f"value of {key}"
     return f"${len(text)}\r\n{text}\r\n".encode()
+
+
+def fault(reply: object) -> BackendError:
+    """The error that came instead of a reply."""
+    assert isinstance(reply, BackendError), reply
+    return reply
 
 
 def turn(seconds: float = 0) -> None:

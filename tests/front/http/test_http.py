@@ -7,108 +7,13 @@ import json
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
-from typing import Any
 
 import pytest
-import redis
 
-from tests.kit.fleet import Fleet
-from tests.kit.ports import free_port
+from tests.front.http.web import CHUNKED, PUT, Web
 from tests.protocol.raw import Raw
-
-CONFIG = """[proxy]
-workers = {workers}
-drain_timeout_s = 1
-[[instance]]
-name = "web"
-protocol = "http"
-listen = ["127.0.0.1:{http}"]
-  [instance.limits]
-  max_value_bytes = 100000
-  max_line_bytes = 4000
-  max_key_bytes = 100
-  {limits}
-  [[instance.level]]
-  storage = "sqlite"
-  servers = ["keys.db"]
-[[instance]]
-name = "user"
-protocol = "redis"
-listen = ["127.0.0.1:{redis}"]
-  [[instance.level]]
-  storage = "sqlite"
-  servers = ["keys.db"]
-"""
-
-PUT = b"PUT /v1/web/a HTTP/1.1\r\nHost: x\r\n"
-CHUNKED = PUT + b"Transfer-Encoding: chunked\r\n\r\n"
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One response, whole."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        """The body as data."""
-        assert self.headers["content-type"] == "application/json"
-        return json.loads(self.body)
-
-    @property
-    def code(self) -> str:
-        """The code of an error."""
-        return str(self.json["error"]["code"])
-
-
-class Web:
-    """A fleet and one connection to its HTTP instance that stays open; a redis client of the same keys."""
-
-    def __init__(self, stack: ExitStack, folder: Path, more: str = "", limits: str = "", workers: int = 2) -> None:
-        """more: further lines of the configuration; limits: of its limits."""
-        self.port, redis_port = free_port(), free_port()
-        text = CONFIG.format(http=self.port, redis=redis_port, limits=limits, workers=workers) + more
-        self.fleet = stack.enter_context(Fleet(text, folder))
-        self.redis = stack.enter_context(redis.Redis(port=redis_port))
-        self.connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
-        stack.callback(self.connection.close)
-
-    def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Answer:
-        """One request; names of headers are written with _."""
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        self.connection.request(method, path, body, named)
-        return read(self.connection.getresponse())
-
-    def post(self, path: str, **content: object) -> Answer:
-        """A request of JSON."""
-        return self.ask("POST", path, json.dumps(content).encode(), content_type="application/json")
-
-
-def read(response: HTTPResponse) -> Answer:
-    """All of it."""
-    return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, response.read())
-
-
-@pytest.fixture(scope="module")
-def _web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
-    with ExitStack() as stack:
-        yield Web(stack, tmp_path_factory.mktemp("web"))
-
-
-@pytest.fixture
-def web(_web: Web) -> Web:
-    """Without keys."""
-    for key in _web.redis.scan_iter():
-        _web.redis.delete(key)
-    return _web
 
 
 def test_a_value_goes_in_and_comes_out(web: Web) -> None:
@@ -223,12 +128,6 @@ def test_a_reload_changes_how_far_a_value_may_grow(tmp_path: Path) -> None:
         assert web.post("/v1/web/a", op="append", value="y").code == "value_too_large"
 
 
-def test_half_a_character_is_refused(web: Web) -> None:
-    assert web.post("/v1/web/_mget", keys=["\ud800"]).code == "bad_keys"
-    assert web.post("/v1/web/a", op="append", value="\ud800").code == "bad_operation"
-    assert web.redis.get("a") is None
-
-
 @pytest.mark.parametrize("packing", ["gzip", "deflate"])
 def test_packing_both_ways(web: Web, packing: str) -> None:
     value = b"value " * 2000
@@ -241,55 +140,6 @@ def test_packing_both_ways(web: Web, packing: str) -> None:
     assert "content-encoding" not in web.ask("GET", "/v1/web/a", accept_encoding=f"{packing};q=0").headers
 
 
-@pytest.mark.parametrize(
-    ("request_", "status", "code"),
-    [
-        (b"NONSENSE\r\n\r\n", 400, "malformed"),
-        (b"GET /" + b"x" * 5000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 414, "url_too_long"),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"x" * 5000 + b"\r\n\r\n", 431, "head_too_large"),
-        (PUT + b"".join(b"A%d: x\r\n" % n for n in range(200)) + b"\r\n", 431, "head_too_large"),
-        (PUT + b"Content-Length: 100001\r\n\r\n", 413, "body_too_large"),
-        (CHUNKED + b"186A1\r\n" + b"x" * 100001, 413, "body_too_large"),
-        (PUT + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "malformed"),
-        (PUT + b"Content-Length: 1\r\nContent-Encoding: br\r\n\r\nx", 415, "unknown_encoding"),
-        (PUT + b"Content-Length: 1\r\nContent-Encoding: gzip\r\n\r\nx", 400, "bad_encoding"),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"x" * 300_000, 431, "head_too_large"),
-        (CHUNKED + b"1;" + b"x" * 300_000, 431, "head_too_large"),
-        (CHUNKED + b"1\r\nx\r\n0\r\nA: " + b"x" * 300_000, 431, "head_too_large"),
-        (b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n", 501, "no_upgrade"),
-        (PUT + b"Transfer-Encoding: gzip, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n", 501, "unknown_encoding"),
-        (b"GET / HTTP/1.1\r\n\r\n", 400, "bad_host"),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nhost: x\r\n\r\n", 400, "bad_host"),
-        (b"GET / HTTP/1.1\r\nHost: x y\r\n\r\n", 400, "bad_host"),
-        (b"GET http://x/ HTTP/1.1\r\n\r\n", 400, "bad_host"),
-        (b"GET / HTTP/1.0\r\nHost: a/b\r\n\r\n", 400, "bad_host"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_what_cannot_be_read_is_answered_and_ends_the_connection(
-    web: Web, request_: bytes, status: int, code: str
-) -> None:
-    raw = Raw(web.port)
-    raw.sock.sendall(b"GET /v1/web/before HTTP/1.1\r\nHost: x\r\n\r\n" + request_)
-    replies = raw.file.read()
-    raw.close()
-    first, _, second = replies.partition(b"HTTP/1.1 404")[2].partition(b"HTTP/1.1 ")
-    assert b"no_such_key" in first
-    assert second.startswith(b"%d " % status) and b"Connection: close" in second
-    assert json.loads(second.partition(b"\r\n\r\n")[2])["error"]["code"] == code
-
-
-def test_a_bomb_of_zeros_is_not_unpacked(web: Web) -> None:
-    bomb = gzip.compress(b"\0" * 50_000_000)
-    assert web.ask("PUT", "/v1/web/a", bomb, content_encoding="gzip").code == "body_too_large"
-
-
-def test_packed_pieces_in_a_row_are_refused_not_cut(web: Web) -> None:
-    answer = web.ask("PUT", "/v1/web/a", gzip.compress(b"one") + gzip.compress(b"two"), content_encoding="gzip")
-    assert (answer.status, answer.code) == (400, "bad_encoding")
-    assert web.redis.get("a") is None
-
-
 def test_a_trailer_is_no_header_and_no_part_of_the_body(web: Web) -> None:
     value = b"x" * 50_000  # longer than a head may be
     raw = Raw(web.port)
@@ -297,45 +147,6 @@ def test_a_trailer_is_no_header_and_no_part_of_the_body(web: Web) -> None:
     assert raw.file.readline().startswith(b"HTTP/1.1 201 ")
     raw.close()
     assert web.redis.get("a") == value
-
-
-def test_what_is_asked_wrongly_leaves_the_connection_open(web: Web) -> None:
-    sock = None
-    for method, path, status in (
-        ("GET", "/", 404), ("GET", "/v1/other/a", 404), ("GET", "/v1/web/", 404), ("PATCH", "/v1/web/a", 405),
-        ("GET", "/v1/web/" + "k" * 101, 400), ("PUT", "/v1/web/a?ttl=0", 400),
-        ("PUT", "/v1/web/a?ttl=1e300", 400), ("PUT", "/v1/web/a?ttl=nan", 400), ("PUT", "/v1/web/a?ttl=x", 400),
-        ("PUT", "/v1/web/a?ttl=1_0", 400), ("PUT", "/v1/web/a?ttl=%205", 400), ("PUT", "/v1/web/a?ttl=1e999", 400),
-        ("PUT", "/v1/web/a?flags=-1", 400), ("PUT", "/v1/web/a?flags=" + "1" * 3500, 400),
-    ):  # fmt: skip
-        answer = web.ask(method, path)
-        assert (answer.status, path) == (status, path)
-        assert answer.json["error"]["message"]
-        sock = sock or web.connection.sock
-        assert web.connection.sock is sock
-    assert web.ask("GET", "/v1/web/_mget").json["error"]["message"] == "POST is possible here"
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "name", "known"),
-    [
-        ("PUT", "/v1/web/g?tll=60", "tll", "known here: ttl, flags"),
-        ("PUT", "/v1/web/g?ttl=60&Flags=1", "Flags", "known here: ttl, flags"),
-        ("PUT", "/v1/web/g?ttl", "", ""),  # it is read: not a number
-        ("GET", "/v1/web/g?ttl=60", "ttl", "none is known here"),
-        ("DELETE", "/v1/web/g?x=", "x", "none is known here"),
-        ("POST", "/v1/web/_mget?keys=a", "keys", "none is known here"),
-        ("GET", "/v1/openapi.json?v=3", "v", "none is known here"),
-        ("PUT", "/v1/web/g?" + "k" * 100 + "=1", "k" * 40, "known here: ttl, flags"),
-    ],
-)
-def test_a_parameter_that_is_not_known_is_refused(web: Web, method: str, path: str, name: str, known: str) -> None:
-    answer = web.ask(method, path, b"{}" if method == "POST" else None, **{"Content-Type": "application/json"})
-    assert answer.status == 400
-    if known:
-        assert answer.code == "bad_query"
-        assert answer.json["error"]["message"] == f"there is no parameter '{name}'; {known}"
-    assert web.ask("GET", "/v1/web/g").status == 404
 
 
 def test_requests_behind_each_other_are_answered_in_order(web: Web) -> None:

@@ -13,7 +13,7 @@ import pytest
 import redis
 
 from hyper_proxy.common.keyname import digest
-from tests.front.http.test_http import CHUNKED, PUT, Web
+from tests.front.http.web import CHUNKED, PUT, Web
 from tests.kit.fleet import Fleet
 from tests.kit.ports import free_port
 from tests.kit.servers import redis_server
