@@ -65,6 +65,7 @@ class Rooms:
         self.pairs: list[Pair] = []
         self.targets: list[RoomTarget] = []
         self.standings: list[tuple[Node, Standing]] = []
+        self.stopped = False
         before = {pair.addresses: pair for one in previous for pair in one.pairs}
         try:
             self.board = BOARDS.of(level.rooms.folder)
@@ -132,7 +133,10 @@ class Rooms:
         return RoomTarget(pair, lambda lanes: MirrorLane(lanes, copying))
 
     def stop(self) -> None:
-        """Another configuration serves, or this one could not be built."""
+        """Another configuration serves, or this one could not be built. To stop twice is harmless."""
+        if self.stopped:
+            return
+        self.stopped = True
         for heart in self.hearts:
             heart.stop()
         for copying in self.copyings:
