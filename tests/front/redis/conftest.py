@@ -22,6 +22,11 @@ from tests.kit.ports import free_port
 from tests.kit.servers import Running
 from tests.protocol.raw import Raw
 
+IMPATIENT = "timeout = { connect_ms = 200, read_ms = 300, queue_ms = 300 }\n  backoff = { base_ms = 20, max_ms = 100 }"
+DEADLINE_S = 0.3
+LATE_S = 5.0  # on a machine that is busy
+POLICIES = {"user": "", "nil": 'on_partial = "nil"', "element": 'on_partial = "element"'}
+
 ALLOW = ["FLUSHALL", "FLUSHDB", "KEYS"]
 WAIT_S = 20.0
 LEVEL = 'hash = "murmur"\n  distribution = "ketama"\n  hash_tag = "{}"\n'
