@@ -70,6 +70,10 @@ class Lane(Traffic):
             self.timer.close()
             self.timer = None
 
+    def pass_to(self, node: Node) -> None:
+        """Its client keeps it, though its node is replaced: by this one, which is the same server."""
+        self.node = node
+
     def close(self) -> None:
         """Close as soon as nothing is in flight or queued; what still is fails at the read deadline at the latest."""
         self.leaving = True

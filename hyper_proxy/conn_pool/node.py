@@ -100,7 +100,8 @@ class Node:
         self.shared: dict[tuple[Greeting, int], Lane] = {}
         # The shared and the private ones, those of the node before included until they end.
         self.lanes: set[Lane] = before.lanes if before else set()
-        self.relays: set[socket.socket] = set()  # connections that clients listen on
+        # Connections that clients listen on, each with the node whose it is now.
+        self.relays: dict[socket.socket, Node] = before.relays if before else {}
         self.told_down: str = before.told_down if before else ""  # the address that the log calls down
         self.closed = False  # is there a successor?
         self.gone = False  # has the successor another server, or is there none?
@@ -294,18 +295,27 @@ class Node:
         return (self.out, OUT_OF_SERVICE[self.out]) if self.out else ("closed", "removed from the configuration")
 
     def close(self, heir: Node | None = None) -> None:
-        """Close every lane once it is idle; heir: the node that has its place from now on."""
+        """Close every lane once it is idle; heir: the node that has its place from now on. Is that the same server in
+        the same service, clients that have a connection of their own to it keep it, and it is the heir's."""
         self.out = out = heir.out if heir else ""
         self.closed = True
         self.gone = not heir or (heir.where, heir.greeting) != (self.where, self.greeting)
+        same = None if self.gone else heir
         for lane in list(self.lanes):
             if out == "maintenance":
                 lane.cut()
-            elif lane.node is self:
+            elif lane.node is not self:
+                continue
+            elif same and lane.private and not (out and lane.patient):
+                lane.pass_to(same)
+            else:
                 lane.close()
-        for sock in self.relays:
-            with suppress(OSError):  # its server may have ended it already
-                sock.shutdown(plain_socket.SHUT_RDWR)
+        for sock, owner in list(self.relays.items()):
+            if owner is self and same and not out:
+                self.relays[sock] = same
+            elif owner is self:
+                with suppress(OSError):  # its server may have ended it already
+                    sock.shutdown(plain_socket.SHUT_RDWR)
 
     def _put_off(self, pause: Pause, kind: str, detail: str) -> BackendError:
         if self.told_down != self.server.address:

@@ -206,7 +206,7 @@ class Sentinels(Followed):
             except BackendError:
                 gevent.sleep(LISTEN_AGAIN_S)
                 continue
-            sentinel.relays.add(sock)
+            sentinel.relays[sock] = sentinel
             try:
                 sock.settimeout(None)
                 sock.sendall(SUBSCRIBE)
@@ -215,7 +215,7 @@ class Sentinels(Followed):
             except OSError as error:
                 log.debug("topology.deaf", instance=self.instance, node=sentinel.label, why=str(error))
             finally:
-                sentinel.relays.discard(sock)
+                sentinel.relays.pop(sock, None)
                 sock.close()
             gevent.sleep(LISTEN_AGAIN_S)
 

@@ -44,7 +44,7 @@ class Link:
         self.hear = hear
         self.sock = node.connect(session.storage.greeting(0, session.resp))
         self.sock.settimeout(None)
-        node.relays.add(self.sock)
+        node.relays[self.sock] = node
         self.parser = node.parser()
         self.awaited = 0
         self.refusal = b""
@@ -118,5 +118,5 @@ class Link:
                 self.answered.set(self._lost(fault))
                 self.session.client.hang_up()
         finally:
-            self.node.relays.discard(self.sock)
+            self.node.relays.pop(self.sock, None)
             self.sock.close()
