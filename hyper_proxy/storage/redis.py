@@ -192,6 +192,10 @@ class RedisStorage:
         """Is a borrowed lane one to a server that others do not write to any more?"""
         return _inner(lane).node.gone
 
+    def has_ended(self, lane: Lane) -> bool:
+        """Is the connection of a borrowed lane lost?"""
+        return _inner(lane).dead is not None
+
     def give_back(self, lane: Lane) -> None:
         """A borrowed lane that the server holds no more state for."""
         lane = _inner(lane)

@@ -72,6 +72,11 @@ def null(resp: int) -> bytes:
     return b"_\r\n" if resp >= RESP3 else b"$-1\r\n"
 
 
+def null_array(resp: int) -> bytes:
+    """Absence, where an array was expected."""
+    return b"_\r\n" if resp >= RESP3 else b"*-1\r\n"
+
+
 def array(parts: Sequence[bytes]) -> bytes:
     """An array of encoded replies."""
     return b"*%d\r\n%b" % (len(parts), b"".join(parts))

@@ -62,6 +62,7 @@ class Transaction:
         self.placement = session.placement
         self.begun = False  # MULTI was said
         self.spoilt = False  # a command was refused: EXEC will not execute
+        self.forgotten = False  # what was watched first is not watched any more: EXEC will answer nil
         self.shard = -1
         self.lane: Lane | None = None
         self.opened = False  # MULTI was sent
@@ -88,15 +89,16 @@ class Transaction:
         """WATCH: pins the shard. When the first one fails nothing is watched, and nothing pinned."""
         if self.begun:
             raise wording.Misplaced(wording.WATCH_INSIDE_MULTI)
-        is_first = self.lane is None
+        self._notice_loss()
+        is_first = self.lane is None and not self.forgotten
         try:
-            return self._watch(argv)
+            return self._watch(argv, is_first)
         except BackendError:
             if is_first:
                 self.abandon()
             raise
 
-    def _watch(self, argv: list[bytes]) -> bytes:
+    def _watch(self, argv: list[bytes], is_first: bool) -> bytes:
         shards = {self._locate(key) for key in argv[1:]}
         self._pin(shards)
         self.session.refresh()
@@ -105,7 +107,8 @@ class Transaction:
         node = self.storage.moved(self.lane, reply)
         if node is None or not self.lane or self.altered:
             return self.storage.plain(self.lane, reply)
-        self.lane.abandon()  # what else was watched on it is not there any more either
+        self.lane.abandon()
+        self.forgotten = not is_first
         self.lane = self.storage.borrow_of(node, self.session.db, self.session.resp)
         return self.storage.plain(self.lane, self.session.batch.ask(self.lane, request, ADMIN))
 
@@ -113,6 +116,7 @@ class Transaction:
         """The client changes its database or RESP version after WATCH: so does its lane. Raises BackendError."""
         if self.begun:
             raise wording.ErrorReply(wording.NOT_IN_MULTI)
+        self._notice_loss()
         if self.lane is not None:
             self.altered = True
             reply = self.session.batch.ask(self.lane, request, ADMIN)
@@ -173,6 +177,9 @@ class Transaction:
         if self.spoilt:
             self.abandon()
             raise wording.ErrorReply(wording.EXEC_ABORT)
+        if self.forgotten:
+            self.abandon()
+            return encode.null_array(session.resp)
         if self.lane is None and not self.held:
             self.abandon()
             return encode.EMPTY_ARRAY
@@ -231,6 +238,16 @@ class Transaction:
             (self.shard,) = shards
             self.lane = self.storage.borrow(self.shard, session.db, session.resp)
         self._check_server()
+
+    def _notice_loss(self) -> None:
+        """Between WATCH and MULTI: with its connection, or its server, all that was watched is lost. What the client
+        does from now on is another attempt, at the servers of now; as nobody knows what became of the keys, it is one
+        that fails as if they had been changed.
+        """
+        if self.lane is not None and (self.storage.has_ended(self.lane) or self.storage.is_lost(self.lane)):
+            self.lane.abandon()
+            self.lane, self.shard, self.altered, self.forgotten = None, -1, False, True
+            self.storage, self.placement = self.session.storage, self.session.placement
 
     def _check_server(self) -> None:
         """Raises BackendError when others do not write there any more: what they have written since, it would miss."""

@@ -11,6 +11,7 @@ from tests.front.redis.conftest import Proxy, converse, encode
 from tests.kit.fakes import REDIS, FakeServer
 from tests.kit.servers import Running
 from tests.kit.wait import wait_for
+from tests.protocol.raw import Raw
 
 CROSS = b"-CROSSSLOT Keys in request don't hash to the same slot\r\n"
 
@@ -210,6 +211,45 @@ def test_a_server_that_was_replaced_executes_no_transaction(
         pipe.multi()
         pipe.append(key, "er")
         assert pipe.execute() == [5]
+
+
+def attempt(connection: Raw, key: str, *first: bytes) -> list[bytes]:
+    """The answers to these requests and a transaction behind them."""
+    lines = [line.replace(b"%b", key.encode()) for line in (*first, b"MULTI", b"SET %b mine", b"EXEC")]
+    return [connection.redis(*line.split()) for line in lines]
+
+
+@pytest.mark.parametrize("first", [b"WATCH %b", b"SELECT 0", b"HELLO 3"])
+def test_what_was_watched_on_a_lost_connection_counts_as_changed(
+    start_proxy: Callable[..., Proxy], redis_nodes: list[Running], first: bytes
+) -> None:
+    """Only UNWATCH had helped: a client that is handed from user to user has no reason to say that."""
+    proxy = start_proxy([redis_nodes[0].address], {"user": "dbs = 2"}, workers=1)
+    connection = proxy.raw()
+    assert connection.redis(b"SELECT", b"1") == connection.redis(b"WATCH", b"k") == b"+OK\r\n"
+    redis.Redis(port=redis_nodes[0].port).client_kill_filter(_type="normal")
+    node = lambda: proxy.fleet.stats()["instances"]["user"]["nodes"]["a"]  # noqa: E731
+    wait_for(lambda: node()["connections"] == 0, "the loss is noticed")
+    null = b"_\r\n" if first.startswith(b"HELLO") else b"*-1\r\n"
+    assert attempt(connection, "k", first)[1:] == [b"+OK\r\n", b"+QUEUED\r\n", null]
+    assert proxy.client().get("k") is proxy.client(db=1).get("k") is None
+    assert attempt(connection, "k", b"WATCH %b") == [b"+OK\r\n", b"+OK\r\n", b"+QUEUED\r\n", b"*1\r\n+OK\r\n"]
+
+
+def test_what_was_watched_on_a_server_that_was_replaced_counts_as_changed(
+    start_proxy: Callable[..., Proxy], redis_nodes: list[Running]
+) -> None:
+    old, new = (node.address for node in redis_nodes[:2])
+    proxy = start_proxy([old], workers=1)
+    connection = proxy.raw()
+    assert connection.redis(b"WATCH", b"k") == b"+OK\r\n"
+    proxy.fleet.write(proxy.config.replace(old, new))
+    assert proxy.fleet.reload().accepted
+    for result in (b"*-1\r\n", b"*1\r\n+OK\r\n"):
+        assert proxy.client().get("k") is None
+        assert attempt(connection, "k", b"WATCH %b") == [b"+OK\r\n", b"+OK\r\n", b"+QUEUED\r\n", result]
+    assert redis.Redis(port=redis_nodes[1].port).get("k") == b"mine"
+    assert connection.redis(b"WATCH", b"k") == connection.redis(b"UNWATCH") == b"+OK\r\n"
 
 
 class _Busy:

@@ -105,6 +105,24 @@ def test_a_transaction_begins_at_the_new_home_of_its_slot(proxied: Callable[...,
     assert client.incr(key) == 6
 
 
+def test_what_was_watched_before_its_slot_moved_counts_as_changed(proxied: Callable[..., Proxied]) -> None:
+    """A later WATCH follows the slot, to a server that knows nothing of the first one."""
+    proxy = proxied()
+    cluster = proxy.cluster
+    client, rival = proxy.client(), proxy.client()
+    key, other = cluster.keys_in(800, 2)
+    with client.pipeline() as transaction:
+        transaction.watch(key)
+        cluster.move(800, cluster.masters[1])
+        assert rival.set(key, "theirs")
+        transaction.watch(other)
+        transaction.multi()
+        transaction.set(key, "mine")
+        with pytest.raises(redis.WatchError):
+            transaction.execute()
+    assert client.get(key) == b"theirs"
+
+
 def test_who_waits_and_who_begins_a_transaction_follow_the_slot(proxied: Callable[..., Proxied]) -> None:
     proxy = proxied()
     cluster = proxy.cluster
