@@ -21,6 +21,7 @@ from hyper_proxy.conn_pool.node import Node
 from hyper_proxy.conn_pool.prober import Prober
 from hyper_proxy.entry.admission import Admission
 from hyper_proxy.entry.janitor import Janitor
+from hyper_proxy.entry.lingering import LINGERING
 from hyper_proxy.entry.listener import Listener
 from hyper_proxy.entry.pressure import Pressure
 from hyper_proxy.entry.visitors import disconnect, list_clients
@@ -189,7 +190,7 @@ class Engine:
         began = monotonic()
         spread = seconds * DRAIN_SPREAD
         due = sorted(((began + random() * spread, client) for client in clients), key=lambda row: row[0])
-        while (self.clients or self._owed) and monotonic() < began + seconds:
+        while (self.clients or self._owed or LINGERING.lacks) and monotonic() < began + seconds:
             while due and due[0][0] <= monotonic():
                 due.pop(0)[1].leave()
             gevent.sleep(DRAIN_STEP_S)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from errno import ENOTCONN, EPIPE
 from select import POLLRDHUP
-from socket import SHUT_RD, SHUT_RDWR, socket
+from socket import SHUT_RDWR, socket
 from typing import Any
 
 import cython
@@ -54,7 +54,7 @@ class Client(Giver):
     kept: cython.Py_ssize_t  # bytes of a large request that is not whole; the session says it
     lacking: cython.Py_ssize_t  # bytes that it lacks at least
     held: cython.bint  # not read from, for memory is short
-    leaving: cython.bint  # it ends when what it waits for is answered
+    leaving: cython.bint  # it ends when all is answered that has come
     dismissed: cython.bint  # the session ends it, and it may be sending what nobody reads
     express: Taker | None  # the session
     on_hang_up: Callable[[], None] | None  # called when the client goes away while its request is being answered
@@ -156,9 +156,12 @@ class Client(Giver):
         elif later is not None:
             self._stall(0)  # the client has all of it; what is next may be answered before this returns
             self._wake(later)
-        elif self.arrived:
-            self.arrived = False
-            self.watcher.start(self.callback)
+        else:
+            if self.arrived:
+                self.arrived = False
+                self.watcher.start(self.callback)
+            if self.leaving:
+                self._leave_soon()
 
     @cython.cfunc
     def _wake(self, data: bytes | None) -> None:
@@ -179,16 +182,15 @@ class Client(Giver):
 
     @cython.ccall
     def read(self) -> bytes:
-        """Wait for bytes; b"" when the client is gone. While it waits, express batches may pass."""
+        """Wait for bytes; b"" when the client is gone, or is to go. While it waits, express batches may pass."""
         data: bytes | None
-        if self.leaving:
-            self.leaving = False
-            self._shut(SHUT_RD)
         while True:
             if self.arrived:
                 self.arrived = False
                 self.watcher.start(self.callback)
                 data = self._receive()
+            elif self.leaving:
+                data = self._receive() or b""
             else:
                 self.reading = True
                 self.switch_out()
@@ -288,12 +290,21 @@ class Client(Giver):
     def leave(self) -> None:
         """End the connection between two requests: what has come is still answered, then the reader sees the end.
 
-        A request that waits for other clients would take the end for that of its client: it is let finish first.
+        It is not shut for reading: of what comes on such a connection nobody hears any more, and that is what takes the
+        last answer from a client (lingering.py).
         """
-        if self.on_hang_up is None:
-            self._shut(SHUT_RD)
-        else:
-            self.leaving = True
+        self.leaving = True
+        self._leave_soon()
+
+    def _leave_soon(self) -> None:
+        get_hub().loop.run_callback(self._leave_if_idle)
+
+    def _leave_if_idle(self) -> None:
+        """Who is busy sees for himself, when he reads on."""
+        if self.closed or self.busy or not self.reading:
+            return
+        self.release()
+        self._wake(self._receive() or b"")
 
     def hold(self) -> None:
         """Read no more, if it is between two reads of one request; the kernel makes the client wait."""
@@ -326,7 +337,7 @@ class Client(Giver):
         self.watcher.close()
         if self.writers:
             self._shut(SHUT_RDWR)  # wakes who waits
-        elif self.dismissed:
+        elif self.dismissed or self.leaving:
             LINGERING.take(self.sock)
         else:
             self.sock.close()

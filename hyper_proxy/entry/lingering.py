@@ -13,6 +13,7 @@ from socket import MSG_TRUNC, SHUT_WR, socket
 from gevent import get_hub
 
 from hyper_proxy.common.descriptors import RESERVE
+from hyper_proxy.common.sockio import untaken
 
 LINGER_S = 2.0
 MOST_CLIENTS = 128  # at once; for one more, the one that has had the most time gives way
@@ -23,8 +24,8 @@ _bin = bytearray(TURN_BYTES)
 
 
 class Lingering:
-    """One for the process. A client in it is no connected one any more: no limit counts it, no drain waits for it, and
-    it costs a descriptor and two watchers."""
+    """One for the process. A client in it is no connected one any more: no limit counts it, a drain waits only until it
+    has its last answer, and it costs a descriptor and two watchers."""
 
     def __init__(self) -> None:
         self._leaving: dict[_Leaving, None] = {}  # the first has been there the longest
@@ -42,6 +43,11 @@ class Lingering:
         if len(self._leaving) == MOST_CLIENTS:
             next(iter(self._leaving)).end()
         self._leaving[_Leaving(sock, self._leaving)] = None
+
+    @property
+    def lacks(self) -> bool:
+        """Is there one to which not all has come that was sent to it?"""
+        return any(untaken(leaving.sock.fileno()) for leaving in self._leaving)
 
 
 LINGERING = Lingering()

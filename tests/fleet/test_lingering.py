@@ -7,6 +7,7 @@ import signal
 import socket
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from time import monotonic
 
 import psutil
@@ -64,6 +65,22 @@ def serve(
 
 def connected(stack: ExitStack, port: int) -> socket.socket:
     return stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+
+
+def slow_reader(stack: ExitStack, port: int) -> socket.socket:
+    """A client for which the system takes less than a large answer."""
+    client = stack.enter_context(socket.socket())
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    client.settimeout(30)
+    client.connect(("127.0.0.1", port))
+    return client
+
+
+def established(port: int) -> set[int]:
+    """The ports of those whose connections to this one the proxy has not ended."""
+    rows = [line.split()[1:4] for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    there = [remote for local, remote, state in rows if local.endswith(f":{port:04X}") and state == "01"]
+    return {int(remote.partition(":")[2], 16) for remote in there}
 
 
 def told(port: int, begun: bytes) -> bytes:
@@ -126,14 +143,33 @@ def test_who_asks_for_the_end_reads_all_before_it_whatever_he_says_behind(
         begun = PUT.replace(b"/a ", b"/big ") + b"Content-Length: %d\r\n\r\n" if protocol == "http" else SET_BIG
         writer.sendall(begun % size + b"x" * size + b"\r\n" * (protocol == "redis"))
         assert writer.recv(100)
-        client = stack.enter_context(socket.socket())
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
-        client.settimeout(30)
-        client.connect(("127.0.0.1", port))
+        client = slow_reader(stack, port)
         client.sendall(asked)
         assert client.recv(1, socket.MSG_PEEK)  # the answer has begun
         client.sendall(more)
         assert client.makefile("rb").read().count(b"x" * size) == 1
+
+
+@pytest.mark.parametrize("told", ["TERM", "USR2", "workers"])
+def test_who_is_let_go_reads_all_of_his_last_answer_whatever_he_says_behind(serve: Serve, told: str) -> None:
+    fleet, port = serve("redis")
+    size = 700_000
+    with ExitStack() as stack:
+        writer = connected(stack, port)
+        writer.sendall(SET_BIG % size + b"x" * size + b"\r\n")
+        assert writer.recv(100) == b"+OK\r\n"
+        client = slow_reader(stack, port)
+        client.sendall(b"GET big\r\n")
+        assert client.recv(1, socket.MSG_PEEK)  # the answer has begun
+        if told == "workers":
+            fleet.write(fleet.file.read_text().partition("[admin]")[0].replace("workers = 1", "workers = 2"))
+            assert fleet.reload().accepted
+        else:
+            fleet.send_signal(getattr(signal, f"SIG{told}"))
+        mine = client.getsockname()[1]
+        wait_for(lambda: mine not in established(port), "the proxy has said its good-bye")
+        client.sendall(b"PING\r\n")
+        assert client.makefile("rb").read() == b"$%d\r\n%b\r\n" % (size, b"x" * size)
 
 
 def test_a_client_too_many_is_told_though_it_has_begun(serve: Serve) -> None:
