@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from flask import Flask, Response, request
+from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import HTTPException
 
 from supervisor.sidecar.actions import ACTIONS, fields_given
@@ -123,10 +124,12 @@ def _body_fault(page: Page) -> str:
 
 
 def _unknown(page: Page, what: str, names: Iterable[str]) -> str:
-    """Of the first name that the page does not know; "" if it knows them all."""
+    """Of the first name that the page does not know, or that is given twice; "" if there is none."""
     for name in names:
         if name not in page.takes:
             known = f"known are {', '.join(page.takes)}" if page.takes else "it has none"
             json = "; a JSON object has Content-Type: application/json" if name.lstrip().startswith("{") else ""
             return f"there is no {what} {name[:SHOWN]!r}; {known}{json}"
+        if isinstance(names, MultiDict) and len(names.getlist(name)) > 1:
+            return f"the {what} {name!r} is given more than once"
     return ""

@@ -63,6 +63,7 @@ FORM, JSON = "application/x-www-form-urlencoded", "application/json"
         ("/workers", JSON, '["+1"]', "the body is neither a JSON object nor a form"),
         ("/workers", "text/plain", "change=+1", "the body is neither a JSON object nor a form"),
         ("/workers", FORM, '{"change": "+1"}', "known are change; a JSON object has Content-Type: application/json"),
+        ("/workers", FORM, "change=%2B1&change=-1", "the field 'change' is given more than once"),
         ("/workers?change=+1", FORM, "", "an order has its fields in the body, not in the query"),
     ],
 )

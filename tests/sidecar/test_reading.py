@@ -50,6 +50,7 @@ def test_wrong_paths_methods_and_numbers_get_small_json_errors(start_shop: Start
         ("/clients?limit=1&slot=0", "/clients: there is no parameter 'slot'; known are instance, worker, limit"),
         ("/hotkeys?instance=shop", "/hotkeys: there is no parameter 'instance'; known are limit"),
         ("/config?x", "/config: there is no parameter 'x'; it has none"),
+        ("/stats?worker=0&worker=1", "/stats: the parameter 'worker' is given more than once"),
     ):
         misspelt = shop.ask(path)
         assert (misspelt.status, misspelt.json) == (400, {"error": said})

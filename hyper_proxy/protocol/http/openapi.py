@@ -53,7 +53,7 @@ def _key_operations() -> dict[str, Any]:
     }
     bodies = [
         {"type": "object", "required": ["op", *(["value"] if name == "append" else [])],
-         "properties": {"op": {"const": name}, **properties}}
+         "properties": {"op": {"const": name}, **properties}, "additionalProperties": False}
         for name, properties in operations.items()
     ]  # fmt: skip
     key = {"name": "key", "in": "path", "required": True, "schema": {"type": "string", "minLength": 1},
@@ -85,7 +85,8 @@ def _key_operations() -> dict[str, Any]:
 
 def _mget() -> dict[str, Any]:
     keys = {"type": "object", "required": ["keys"],
-            "properties": {"keys": {"type": "array", "items": {"type": "string", "minLength": 1}}}}  # fmt: skip
+            "properties": {"keys": {"type": "array", "items": {"type": "string", "minLength": 1}}},
+            "additionalProperties": False}  # fmt: skip
     by_key = {"type": "object", "additionalProperties": {"oneOf": [VALUE, {"type": "null"}]}}
     answer = {"type": "object", "required": ["values"], "properties": {"values": by_key}}
     return {"post": {"summary": "read several keys", "requestBody": {"required": True, "content": _json(keys)},

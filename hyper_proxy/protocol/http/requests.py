@@ -26,11 +26,13 @@ ENCODINGS = {"gzip": GZIP, "x-gzip": GZIP, "deflate": zlib.MAX_WBITS}
 
 @dataclass(slots=True)
 class Request:
-    """One request. `path` is decoded, without the query; header names are in lower case."""
+    """One request. `path` is decoded, without the query; header names are in lower case. repeated: a parameter that
+    stands in the query more than once, "" for none."""
 
     method: str = ""
     path: bytes = b""
     query: dict[str, str] = field(default_factory=dict)
+    repeated: str = ""
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
     keep_alive: bool = True
@@ -201,7 +203,10 @@ class Reader:
         path, _, query = self.url[origin.end() if origin else 0 :].partition(b"?")
         request.path = unquote_to_bytes(path)
         if query:
-            request.query = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
+            for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+                if name in request.query:
+                    request.repeated = name
+                request.query[name] = value
         request.keep_alive = self.parser.should_keep_alive()
         try:
             if self.body or "content-encoding" in request.headers:

@@ -9,7 +9,7 @@ from hyper_proxy.config.model import Instance
 from hyper_proxy.protocol.functions.protocol import Request as Errand
 from hyper_proxy.protocol.http import values
 from hyper_proxy.protocol.http.openapi import document
-from hyper_proxy.protocol.http.refusal import Refusal
+from hyper_proxy.protocol.http.refusal import SHOWN, Refusal
 from hyper_proxy.protocol.http.requests import Request
 from hyper_proxy.protocol.http.responses import Response, as_json
 from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ, WRITE
@@ -17,7 +17,6 @@ from hyper_proxy.storage.keyvalue import KeyValue
 
 ROOT = b"/v1/"
 ALL_KEYS = b"_mget"
-SHOWN = 40  # characters of a name that is not known
 MGET = "MGET"  # what POST /v1/INSTANCE/_mget is called where only a word is seen
 
 OnKey = Callable[[KeyValue, bytes, Request], Response]
@@ -93,8 +92,10 @@ def allow(request: Request, *methods: str) -> None:
 
 
 def check_query(request: Request, *known: str) -> None:
-    """Raises Refusal when the query has another parameter: a misspelt one would change nothing unnoticed."""
+    """Raises Refusal when the query has another parameter, or one of two values: it would change nothing unnoticed."""
     for name in request.query:
         if name not in known:
             said = f"known here: {', '.join(known)}" if known else "none is known here"
             raise Refusal(400, "bad_query", f"there is no parameter {name[:SHOWN]!r}; {said}")
+    if request.repeated:
+        raise Refusal(400, "bad_query", f"the parameter {request.repeated!r} is given more than once")

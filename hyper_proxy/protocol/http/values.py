@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
-from hyper_proxy.protocol.http.refusal import Refusal
+from hyper_proxy.protocol.http.refusal import SHOWN, Refusal
 from hyper_proxy.protocol.http.requests import Request
 from hyper_proxy.protocol.http.responses import JSON, Response, as_json
 from hyper_proxy.storage.keyvalue import REMOVE, Edit, Item, KeyValue, Put
@@ -79,7 +79,9 @@ def post(kv: KeyValue, key: bytes, request: Request) -> Response:
     name = content.get("op")
     if not isinstance(name, str) or name not in OPERATIONS:
         raise Refusal(400, "bad_operation", f"op is one of {', '.join(OPERATIONS)}")
-    return OPERATIONS[name](kv, key, content)
+    run, field = OPERATIONS[name]
+    check_fields(content, "op", field)
+    return run(kv, key, content)
 
 
 def incr(kv: KeyValue, key: bytes, content: dict[str, Any]) -> Response:
@@ -110,7 +112,8 @@ def expire(kv: KeyValue, key: bytes, content: dict[str, Any]) -> Response:
     return as_json(200, {"ttl": ttl})
 
 
-OPERATIONS = {"incr": incr, "append": append, "expire": expire}
+OPERATIONS = {"incr": (incr, "by"), "append": (append, "value"), "expire": (expire, "ttl")}
+"""The function of each, and the field that it has beside op."""
 
 
 # ---- several keys
@@ -118,9 +121,11 @@ OPERATIONS = {"incr": incr, "append": append, "expire": expire}
 
 def keys_of(request: Request) -> tuple[list[str], tuple[bytes, ...]]:
     """{"keys": [...]}: as they are written, and as bytes."""
-    names = content_of(request).get("keys")
+    content = content_of(request)
+    names = content.get("keys")
     if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
         raise Refusal(400, "bad_keys", "keys is a list of strings")
+    check_fields(content, "keys")
     return names, tuple(bytes_of(name, "bad_keys") for name in names)
 
 
@@ -165,12 +170,29 @@ def content_of(request: Request) -> dict[str, Any]:
     if request.header("content-type").partition(";")[0].strip().lower() != JSON:
         raise Refusal(415, "not_json", f"the body must be {JSON}, and Content-Type must say so")
     try:
-        content = json.loads(request.body)
+        content = json.loads(request.body, object_pairs_hook=fields_of)
     except (ValueError, RecursionError) as error:
         raise Refusal(400, "not_json", f"the body is no JSON: {error}") from None
     if not isinstance(content, dict):
         raise Refusal(400, "not_json", "the body is no object of JSON")
     return content
+
+
+def fields_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON. Raises Refusal for a field of two values: nobody knows which is meant."""
+    fields: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in fields:
+            raise Refusal(400, "bad_field", f"the field {name[:SHOWN]!r} is given more than once")
+        fields[name] = value
+    return fields
+
+
+def check_fields(content: dict[str, Any], *known: str) -> None:
+    """Raises Refusal when there is another field: a misspelt one would change nothing unnoticed."""
+    for name in content:
+        if name not in known:
+            raise Refusal(400, "bad_field", f"there is no field {name[:SHOWN]!r}; known here: {', '.join(known)}")
 
 
 def flags_of(request: Request) -> int:

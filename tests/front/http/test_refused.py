@@ -103,3 +103,34 @@ def test_a_parameter_that_is_not_known_is_refused(web: Web, method: str, path: s
         assert answer.code == "bad_query"
         assert answer.json["error"]["message"] == f"there is no parameter '{name}'; {known}"
     assert web.ask("GET", "/v1/web/g").status == 404
+
+
+def test_a_parameter_of_two_values_is_refused(web: Web) -> None:
+    for query in ("ttl=60&ttl=61", "ttl=60&flags=1&%74tl=60", "flags=&flags="):
+        answer = web.ask("PUT", f"/v1/web/g?{query}")
+        assert (answer.status, answer.code) == (400, "bad_query")
+        assert answer.json["error"]["message"] == f"the parameter '{query[:query.index('=')]}' is given more than once"
+    assert web.ask("GET", "/v1/web/g").status == 404
+    assert web.ask("PUT", "/v1/web/g?ttl=60&&flags=1&").status == 201
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "message"),
+    [
+        ("g", b'{"op": "expire", "tll": 60}', "there is no field 'tll'; known here: op, ttl"),
+        ("g", b'{"op": "append", "value": "x", "ttl": 60}', "there is no field 'ttl'; known here: op, value"),
+        ("g", b'{"op": "incr", "value": 5}', "there is no field 'value'; known here: op, by"),
+        ("g", b'{"op": "incr", "by": 1, "by": 5}', "the field 'by' is given more than once"),
+        ("_mget", b'{"keys": ["g"], "default": "x"}', "there is no field 'default'; known here: keys"),
+        ("_mget", b'{"keys": ["g"], "keys": []}', "the field 'keys' is given more than once"),
+        ("g", b'{"op": "incr", "' + b"k" * 100 + b'": 1}', f"there is no field '{'k' * 40}'; known here: op, by"),
+    ],
+)
+def test_a_field_that_is_not_known_or_of_two_values_is_refused(
+    web: Web, path: str, body: bytes, message: str
+) -> None:
+    web.ask("PUT", "/v1/web/g?ttl=60", b"1")
+    answer = web.ask("POST", f"/v1/web/{path}", body, **{"Content-Type": "application/json"})
+    assert (answer.status, answer.json) == (400, {"error": {"code": "bad_field", "message": message}})
+    assert web.ask("GET", "/v1/web/g").body == b"1"
+    assert 0 < web.redis.ttl("g") <= 60
