@@ -16,7 +16,8 @@ from tests.kit.ports import free_port
 from tests.kit.servers import Running, memcached, redis_server
 
 START: dict[str, Callable[[], Running]] = {"redis": redis_server, "memcache": memcached}
-TIMES = "timeout = { connect_ms = 500, read_ms = 300 }\n  backoff = { base_ms = 20, max_ms = 50 }"
+READ_MS = 1500  # a server that is well is not too late on a busy machine either
+TIMES = f"timeout = {{ connect_ms = {READ_MS}, read_ms = {READ_MS} }}\n  backoff = {{ base_ms = 20, max_ms = 50 }}"
 
 
 class Routed:

@@ -10,7 +10,7 @@ from time import monotonic
 import pytest
 import redis
 
-from tests.front.routes.conftest import Routed
+from tests.front.routes.conftest import READ_MS, Routed
 from tests.kit.wait import wait_for
 
 ROUTE = '{ class = { read = "copies", write = "main" } }'
@@ -57,7 +57,7 @@ def test_what_is_found_below_is_kept_by_the_master_of_the_replica_that_is_read_f
 @pytest.mark.parametrize("kind", ["redis"], indirect=True)
 def test_writes_that_are_stuck_hold_back_no_reads(routed: Callable[..., Routed], kind: str) -> None:
     proxy = routed({"main": 1, "copies": 1}, ROUTE)
-    proxy.fleet.write(proxy.config(ROUTE).replace("read_ms = 300", "read_ms = 9000, queue_ms = 9000")
+    proxy.fleet.write(proxy.config(ROUTE).replace(f"read_ms = {READ_MS}", "read_ms = 9000, queue_ms = 9000")
                       .replace("backoff =", 'max_pending_bytes = "64KB"\n  backoff ='))  # fmt: skip
     assert proxy.fleet.reload().accepted
     proxy.server("copies", 0).set("key", "copied")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 import redis
 
-from tests.front.routes.conftest import Routed
+from tests.front.routes.conftest import READ_MS, Routed
 from tests.kit.fakes import REDIS, FakeServer
 from tests.kit.wait import wait_for
 
@@ -79,7 +79,7 @@ def test_a_write_that_may_have_been_done_is_not_done_again(routed: Callable[...,
     proxy.to(proxy.pools["spare"][0].port).set("number", "10")
     proxy.pools["main"][0].freeze()
     try:
-        with pytest.raises(Exception, match=r"main0.*no answer within 300 ms"):
+        with pytest.raises(Exception, match=rf"main0.*no answer within {READ_MS} ms"):
             client.incr("number", 1)
     finally:
         proxy.pools["main"][0].thaw()

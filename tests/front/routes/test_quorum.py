@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.front.routes.conftest import Routed
+from tests.front.routes.conftest import READ_MS, Routed
 from tests.kit.wait import wait_for
 
 SIZES = {"main": 1, "b": 1, "c": 1}
@@ -49,7 +49,7 @@ def test_so_many_pools_must_succeed(routed: Callable[..., Routed], how: str) -> 
 @pytest.mark.parametrize("how", ["majority", "fastest"])
 def test_a_slow_pool_is_not_waited_for(routed: Callable[..., Routed], how: str) -> None:
     proxy = routed(SIZES, _route(how))
-    proxy.fleet.write(proxy.config(_route(how)).replace("read_ms = 300", "read_ms = 5000"))
+    proxy.fleet.write(proxy.config(_route(how)).replace(f"read_ms = {READ_MS}", "read_ms = 5000"))
     assert proxy.fleet.reload().accepted
     client = proxy.client()
     client.set("key", "value")
@@ -78,7 +78,7 @@ def test_an_error_that_a_server_answers_is_a_failure(routed: Callable[..., Route
 def test_a_pool_that_reads_nothing_is_not_waited_for(routed: Callable[..., Routed], kind: str, how: str) -> None:
     """What waits for it fills its buffers and then its queue; the others have room."""
     proxy = routed(SIZES, _route(how))
-    proxy.fleet.write(proxy.config(_route(how)).replace("read_ms = 300", "read_ms = 9000, queue_ms = 9000")
+    proxy.fleet.write(proxy.config(_route(how)).replace(f"read_ms = {READ_MS}", "read_ms = 9000, queue_ms = 9000")
                       .replace("backoff =", 'max_pending_bytes = "64KB"\n  backoff ='))  # fmt: skip
     assert proxy.fleet.reload().accepted
     client = proxy.client()
