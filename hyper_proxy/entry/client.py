@@ -189,7 +189,7 @@ class Client(Giver):
                 self.arrived = False
                 self.watcher.start(self.callback)
                 data = self._receive()
-            elif self.leaving:
+            elif self.leaving and not self.kept:
                 data = self._receive() or b""
             else:
                 self.reading = True
@@ -300,8 +300,8 @@ class Client(Giver):
         get_hub().loop.run_callback(self._leave_if_idle)
 
     def _leave_if_idle(self) -> None:
-        """Who is busy sees for himself, when he reads on."""
-        if self.closed or self.busy or not self.reading:
+        """Who is busy, or in the middle of a large request, sees for himself when that is answered."""
+        if self.closed or self.busy or self.kept or not self.reading:
             return
         self.release()
         self._wake(self._receive() or b"")

@@ -39,5 +39,5 @@ class Janitor:
                 silent = client.idle and count == client.bytes_in  # a request under way is no silence
                 seen[client] = (count, since) if silent else (client.bytes_in, now)
                 if not client.shared and now - seen[client][1] >= limit:
-                    client.leave()
+                    (client.hang_up if client.kept else client.leave)()  # the rest of a request is not waited for
         self.seen = seen

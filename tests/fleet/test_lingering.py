@@ -172,6 +172,33 @@ def test_who_is_let_go_reads_all_of_his_last_answer_whatever_he_says_behind(serv
         assert client.makefile("rb").read() == b"$%d\r\n%b\r\n" % (size, b"x" * size)
 
 
+@pytest.mark.parametrize(
+    ("protocol", "head", "tail", "answer"),
+    [
+        ("redis", SET_BIG % 200_000, b"\r\n", b"+OK\r\n"),
+        ("memcache", b"set big 0 0 200000\r\n", b"\r\n", b"STORED\r\n"),
+        ("http", PUT + b"Content-Length: 200000\r\n\r\n", b"", b"HTTP/1.1 201 "),
+    ],
+)
+def test_who_is_in_the_middle_of_a_large_request_is_let_go_behind_its_answer(
+    serve: Serve, protocol: str, head: bytes, tail: bytes, answer: bytes
+) -> None:
+    fleet, port = serve(protocol)
+    with ExitStack() as stack:
+        sender = connected(stack, port)
+        sender.sendall(head + b"x" * 100_000)
+        idle = [connected(stack, port) for _ in range(8)]
+        received = lambda: fleet.stats()["instances"]["user"]["bytes_in"] == len(head) + 100_000  # noqa: E731
+        wait_for(received, "the half of it is there")
+        fleet.send_signal(signal.SIGTERM)
+        for client in idle:
+            assert client.recv(1) == b""
+        sender.sendall(b"x" * 100_000 + tail)
+        with sender.makefile("rb") as stream:
+            assert stream.read().startswith(answer)
+    assert fleet.process.wait(20) == 0
+
+
 def test_a_client_too_many_is_told_though_it_has_begun(serve: Serve) -> None:
     _, port = serve("redis")
     with ExitStack() as stack:
