@@ -125,8 +125,8 @@ class Engine:
         MEMORY.allow(prepared.config.max_memory, prepared.config.worker_count)
         self.journal.show_keys = REPORTS.show_keys = prepared.config.show_keys
         for name, snapshot in prepared.snapshots.items():
-            begin(snapshot)
             front = self.fronts.get(name)
+            begin(snapshot, front.snapshot if front else None)
             if front is None:
                 protocol, watch = PROTOCOLS[snapshot.instance.protocol], Watch(name, self.journal)
                 self.fronts[name] = Front(protocol, snapshot, self.slot, watch)
@@ -159,7 +159,7 @@ class Engine:
             instance = self._bent(old.instance)
             if instance != old.instance:
                 front.snapshot = build_snapshot(instance, old)
-                begin(front.snapshot)
+                begin(front.snapshot, old)
                 release(old, front.snapshot)
 
     def _watch_hot(self) -> None:

@@ -27,6 +27,7 @@ from hyper_proxy.storage.table import FORWARDING, KEY_SPACES
 from hyper_proxy.tunnel.behind import Behind
 from hyper_proxy.tunnel.gate import Gate
 from hyper_proxy.tunnel.levels import Levels
+from hyper_proxy.tunnel.succession import successors
 from hyper_proxy.tunnel.tier import Tier
 
 # The storages that can stand above another level.
@@ -66,14 +67,15 @@ def build_snapshot(instance: Instance, previous: Snapshot | None) -> Snapshot:
         # The worker's own storage is one shard.
         return Snapshot(instance, storage, _placement(below) if len(storage.nodes) else Placement(1))
     tiers: list[Tier] = []
-    olds = [*(stacked.tiers if stacked else []), *[None] * len(above)]
+    were = stacked.tiers if stacked else []
+    came_from = {new: were[old] for old, new in successors([tier.level for tier in were], above).items()}
     try:
-        for level, old in zip(above, olds, strict=False):
-            cache = CACHES[level.storage](level)
+        for depth, level in enumerate(above):
+            cache, old = CACHES[level.storage](level), came_from.get(depth)
             tiers.append(Tier(instance.name, level, instance.write_back, cache, _placement(level), old))
     except HyperProxyError:  # what was built serves nobody, and would go on
-        for tier, old in zip(tiers, olds, strict=False):
-            tier.release(old)
+        for depth, tier in enumerate(tiers):
+            tier.release(came_from.get(depth))
         if storage is not last:
             storage.release(last if same else None)
         raise
@@ -122,8 +124,11 @@ def _built(level: Level) -> Placement:
     return build_level(level)
 
 
-def begin(snapshot: Snapshot) -> None:
+def begin(snapshot: Snapshot, old: Snapshot | None) -> None:
     """Requests come from now on. Its storage may have served the configuration before, under other limits."""
+    levels = inner(snapshot.storage)
+    if old is not None and isinstance(levels, Levels):
+        levels.follow(inner(old.storage))
     if isinstance(snapshot.storage, KeyValue):
         snapshot.storage.longest = snapshot.instance.limits.max_value_bytes
 

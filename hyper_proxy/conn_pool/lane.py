@@ -40,6 +40,11 @@ class Lane(Traffic):
         self.patient = self.leaving = False
         self.dead: BackendError | None = None
 
+    @property
+    def connected_at(self) -> float:
+        """When the connection that is open was made: what its server had forgotten by then, it had forgotten before."""
+        return self.flights.ready_at
+
     def stand_for(self, lane: Lane) -> None:
         """In the place of __init__, of a lane without a connection: it hands requests to others, above all to this."""
         node = self.node = lane.node

@@ -86,7 +86,8 @@ TABLE = (
     Statistic(INSTANCE, "level_fills", COUNTER, "",
               "Copies that were sent to the level's servers when a level below had answered.", "level"),
     Statistic(INSTANCE, "level_fills_skipped", COUNTER, "",
-              "Copies that were not sent: the server was busy or not connected.", "level"),
+              "Copies that were not sent: the server was busy, not connected or just connected again, or a reload has "
+              "just moved the key there.", "level"),
     Statistic(INSTANCE, "level_refreshes", COUNTER, "",
               "Copies of hot keys that were fetched anew before they ended.", "level"),
     Statistic(INSTANCE, "negative_hits", COUNTER, "",

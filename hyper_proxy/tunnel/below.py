@@ -159,7 +159,8 @@ class Below:
                 told.on_kept = lambda at, reply: self._note(keys[at], below[at], shard, took_s, reply)
             # Of most copies of a large request nobody wants to know whether they are kept.
             heard = places if told.on_kept is None else keys
-            self.tier.fill(shard, zip(keys, below, strict=True), [told if one is not None else None for one in heard])
+            listeners = [told if one is not None else None for one in heard]
+            self.tier.fill(shard, zip(keys, below, strict=True), began, listeners)
         else:
             told.end()
         return dict(zip(keys, below, strict=True))

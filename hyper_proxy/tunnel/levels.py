@@ -27,6 +27,7 @@ from hyper_proxy.tunnel.behind import Backlog, Behind
 from hyper_proxy.tunnel.below import Below
 from hyper_proxy.tunnel.gate import Gate
 from hyper_proxy.tunnel.outcome import Failed, Told, attempt, whole
+from hyper_proxy.tunnel.succession import successors
 from hyper_proxy.tunnel.tier import NOWHERE, Part, Tier
 from hyper_proxy.tunnel.writing import Seen, Writing, expired_values, put_values
 
@@ -184,22 +185,30 @@ class Levels(KeyValue):
 
     @property
     def owed(self) -> int:
-        """How many marks have still to be set in caches that could not be asked."""
-        return sum(marks.count for marks in self.marks)
+        """How many marks have still to be set in caches that could not be asked, or to be told of as given up."""
+        return sum(marks.count + marks.untold for marks in self.marks)
 
     @property
     def backlog(self) -> Backlog | None:
         """What was answered and waits to be written below."""
         return self.last.backlog if isinstance(self.last, Behind) else None
 
+    def follow(self, before: object) -> None:
+        """A reload puts these into force, in the place of `before`."""
+        tiers = before.tiers if isinstance(before, Levels) else []
+        now = successors([tier.level for tier in tiers], [tier.level for tier in self.tiers])
+        came_from = {new: tiers[old] for old, new in now.items()}
+        for depth, tier in enumerate(self.tiers):
+            tier.follow(came_from.get(depth))
+
     def release(self, successor: KeyValue | None) -> None:
         """Let go of what the successor has not taken over."""
-        tiers = successor.tiers if isinstance(successor, Levels) else []
+        heirs = dict(enumerate(successor.tiers)) if isinstance(successor, Levels) else {}
+        now = successors([tier.level for tier in self.tiers], [tier.level for tier in heirs.values()])
         for depth, tier in enumerate(self.tiers):
-            heir = tiers[depth] if depth < len(tiers) else None
-            tier.release(heir)
-            if isinstance(successor, Levels) and heir is not None and heir.level.storage == tier.level.storage:
-                self.marks[depth].hand_over(successor.marks[depth])
+            tier.release(heirs[now[depth]] if depth in now else None)
+            if isinstance(successor, Levels) and depth in now:
+                self.marks[depth].hand_over(successor.marks[now[depth]])
         below = successor.last if isinstance(successor, Levels) else successor
         mine = self.last.below if isinstance(self.last, Behind) else self.last
         heir_below = below.below if isinstance(below, Behind) else below

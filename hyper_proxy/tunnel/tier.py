@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from time import monotonic
 
 from hyper_proxy.common import parallel, witness
 from hyper_proxy.common.errors import BackendError
@@ -32,6 +33,10 @@ from hyper_proxy.tunnel.outcome import Failed, Told
 
 # A fill may wait behind so many bytes; behind more it might come too late.
 SPARE_BYTES = 1 << 20
+
+# So long after a reload nothing is kept where a key was not before: workers that have not heard of it yet (they are
+# given three seconds), and writes that began under the configuration before, do not mark it there.
+REST_S = 5.0
 
 NOWHERE = -1
 
@@ -82,8 +87,7 @@ class Tier:
         self.write_back = write_back
         self.pace = pace
         self.cache = cache
-        same = previous is not None and previous.level.storage == level.storage
-        kept = previous.nodes if previous and same else None
+        kept = previous.nodes if previous else None
         own = as_cache(level) if cache.keeps and not level.read_only else level
         self.nodes: Pools = servers_of(instance, own, Tongue(cache.parser, cache.greeting, cache.speech), kept)
         self.placement = placement
@@ -91,6 +95,23 @@ class Tier:
         self.is_written = self.keeps and level.write != "around"
         self.deadline_s = level.deadline_ms / 1000 if level.optional else 0.0
         self.counts: TierStats = previous.counts if previous else TierStats()
+        self.before: Tier | None = None  # while this one rests: where keys were; None: nowhere
+        self.rests_until = 0.0
+
+    def follow(self, before: Tier | None) -> None:
+        """A reload puts this one into force, in the place of `before` if there was such a level; a level that rests
+        itself can't tell where all have marked."""
+        self.before = before if before is not None and before.rests_until < monotonic() else None
+        if before is not None:
+            before.before = None  # which nobody needs any more, or else it keeps nothing
+        self.rests_until = monotonic() + REST_S
+
+    def _rests(self, key: bytes) -> bool:
+        """Is nothing to be kept of this key for now?"""
+        if self.rests_until < monotonic():
+            self.rests_until, self.before = 0.0, None
+            return False
+        return self.before is None or self.before.homes(key) != self.homes(key)
 
     def split(self, keys: Sequence[bytes]) -> list[Part]:
         """The parts; the keys that this kind of server can't hold are NOWHERE."""
@@ -135,15 +156,21 @@ class Tier:
         else:
             batch.send(lane, request, klass)
 
-    def fill(self, shard: int, entries: Iterable[tuple[bytes, Told]], told: Sequence[Gather | None] = ()) -> None:
+    def fill(
+        self, shard: int, entries: Iterable[tuple[bytes, Told]], since: float, told: Sequence[Gather | None] = ()
+    ) -> None:
         """Add what was found below, or that nothing was, off the reply's path. Write-back has no other way to a server.
 
-        A server that is busy, or not connected, is spared: what waits for it might come too late. told: who gets the
-        first server's answer to an entry, with its position, or at once an empty one where nothing is sent.
+        A server that is busy, or not connected, is spared: what waits for it might come too late. So is one whose
+        connection is younger than the question below, which began at `since`: it may have been started again in the
+        meantime, and have lost the mark of a write. told: who gets the first server's answer to an entry, with its
+        position, or at once an empty one where nothing is sent.
         """
-        lanes = self.nodes.targets[shard].open_lanes()
+        lanes = [lane for lane in self.nodes.targets[shard].open_lanes() if lane.connected_at < since]
         for position, (key, item) in enumerate(entries):
             idle = [lane for lane in lanes if lane.pending_bytes <= SPARE_BYTES and not lane.is_full(IDEMPOTENT)]
+            if idle and self.rests_until and self._rests(key):
+                idle = []
             request = self._filling(key, item) if idle else None
             listener = told[position] if told else None
             if request is not None:
@@ -198,6 +225,15 @@ class Tier:
         shards = self.placement.everywhere(key)
         return list(dict.fromkeys(place for shard in shards for place in self.nodes.targets[shard].places))
 
+    def homes(self, key: bytes) -> set[tuple[str, int]]:
+        """The same, as addresses with the database: of two configurations these can be compared."""
+        return {(place.home.server.address, self.level.db) for place in self.places(key)}
+
+    def has_kept(self, place: Target, since: float) -> bool:
+        """Has this place what it was told before that time, as far as its connections can tell?"""
+        lanes = place.open_lanes()
+        return bool(lanes) and all(lane.connected_at < since for lane in lanes)
+
     def empty(self) -> None:
         """Remove everything from every server, whatever the others say. Raises BackendError when one does not."""
         parallel.each(self._empty, self.nodes.every if self.keeps else [])
@@ -210,7 +246,7 @@ class Tier:
 
     def release(self, successor: Tier | None) -> None:
         """Let go of the nodes that the successor has not taken over."""
-        self.nodes.close(successor.nodes if successor and successor.level.storage == self.level.storage else None)
+        self.nodes.close(successor.nodes if successor else None)
 
     def lanes(self, greeting: Greeting) -> list[Lane]:
         """The shared lanes by shard, for a client's own requests."""

@@ -10,10 +10,10 @@ from time import monotonic
 from typing import Generic, TypeVar
 
 from hyper_proxy.common import parallel
-from hyper_proxy.common.errors import BackendError
+from hyper_proxy.common.errors import ClientError
 from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Put
 from hyper_proxy.tunnel.behind import Behind
-from hyper_proxy.tunnel.marks import Marks
+from hyper_proxy.tunnel.marks import Marks, Places
 from hyper_proxy.tunnel.outcome import Told
 from hyper_proxy.tunnel.through import Claim, Through
 from hyper_proxy.tunnel.tier import Tier
@@ -32,7 +32,9 @@ class Writing:
         self, tiers: Sequence[Tier], last: KeyValue, read: Callable[[int, Sequence[bytes]], list[Told]]
     ) -> None:
         self.tiers = tiers
-        self.marks = [Marks(tier, tier.write_back.longest_s) for tier in tiers]
+        self.marks: list[Marks] = []
+        for tier in tiers:
+            self.marks.append(Marks(tier, tier.write_back.longest_s, self.marks))
         self.behind = last if isinstance(last, Behind) else None
         self.through = {
             depth: Through(tier, self.marks[depth], lambda keys, depth=depth: read(depth + 1, keys))  # type: ignore[misc]
@@ -47,39 +49,47 @@ class Writing:
         Raises what the write raises, and BackendError where it had to be written below at once and could not.
         """
         began = monotonic()
-        claims = dict(zip(self.through, self._begin(keys), strict=True))
+        claims: dict[int, Claim] = {}
+        standing = self._begin(keys, claims)
+        marked_at = monotonic()
         values: Values = {}
         try:
             yield values
-        except BackendError:
-            for marks in self.marks:
-                marks.owe(keys)  # once more in a moment, though the mark stands: the server may do it only then
+        except Exception as error:
+            if not isinstance(error, ClientError) or self._is_slow(began):  # some keys may be written, or will be
+                for marks in self.marks:
+                    marks.owe(keys)  # once more in a moment, though the mark stands: the server may do it only then
             raise
-        if monotonic() - began > min(tier.pace.slow_s for tier in self.tiers):
+        if self._is_slow(began):
             self.mark(keys)
             values = {}
         lacking = self._end(claims, values) if values else []
+        for marks, places in zip(self.marks, standing, strict=True):
+            marks.renew(places, marked_at)
         if self.behind is not None and (self.behind.backlog or lacking):
             self.behind.settle(lacking if values else keys)
+
+    def _is_slow(self, began: float) -> bool:
+        return monotonic() - began > min(tier.pace.slow_s for tier in self.tiers)
 
     def mark(self, keys: Sequence[bytes]) -> None:
         """In every level, as plainly as can be."""
         parallel.each(lambda marks: marks.set(keys), self.marks)
 
-    def _begin(self, keys: Sequence[bytes]) -> list[Claim]:
-        """The marks, everywhere at the same time; the claims of the levels that writes go through."""
+    def _begin(self, keys: Sequence[bytes], claims: dict[int, Claim]) -> list[Places]:
+        """The marks, everywhere at the same time, level by level; with the claims where writes go through."""
 
-        def begin(depth: int) -> Claim | None:
-            if depth in self.through:
-                return self.through[depth].begin(keys)
-            self.marks[depth].set(keys)
-            return None
+        def begin(depth: int) -> Places:
+            if depth not in self.through:
+                return self.marks[depth].set(keys)
+            claim = claims[depth] = self.through[depth].begin(keys)
+            return self.marks[depth].all_of(claim.mine | claim.shared)
 
-        return [claim for claim in parallel.each(begin, range(len(self.tiers))) if claim is not None]
+        return parallel.each(begin, range(len(self.tiers)))
 
     def _end(self, claims: dict[int, Claim], values: Values) -> list[bytes]:
         """The new values, everywhere at the same time; the keys that the last of the levels has not taken."""
-        lacking = parallel.each(lambda depth: self.through[depth].end(claims[depth], values), list(claims))
+        lacking = parallel.each(lambda depth: self.through[depth].end(claims[depth], values), list(self.through))
         return lacking[-1] if lacking else []
 
 

@@ -148,7 +148,7 @@ def test_who_finds_another_worker_asking_waits_for_its_copy(shared: Build) -> No
         stack.wait_kept(b"b")  # what nobody else asks for is not held up
         assert b"a" not in stack.memory.asked and not reader.ready()
         (part,) = stack.tiers[0].split([b"a"])
-        stack.tiers[0].fill(part.shard, [(b"a", Item(b"of the other", 0, None, 0))])
+        stack.tiers[0].fill(part.shard, [(b"a", Item(b"of the other", 0, None, 0))], monotonic())
         stack.wait_kept(b"a")
         other.give_back(filled=True)
         reader.join(10)

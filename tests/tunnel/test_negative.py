@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import monotonic
+
 import gevent
 import pytest
 
@@ -94,7 +96,7 @@ def test_a_copy_does_not_take_its_place_nor_it_that_of_a_copy(build: Build) -> N
     stack.read(b"a")
     stack.wait_kept(b"a")
     (part,) = stack.tiers[0].split([b"a"])
-    stack.tiers[0].fill(part.shard, [(b"a", None)])
+    stack.tiers[0].fill(part.shard, [(b"a", None)], monotonic())
     assert stack.kept(b"a") == Item(b"1", 0, None, 0)
 
 

@@ -40,6 +40,11 @@ class FollowLane(RouteLane):
         self.node = lanes[0].node
         self.reading = self.strict or len(self.lanes) > 1
 
+    @property
+    def connected_at(self) -> float:
+        """Of the connection to the master."""
+        return self.lanes[0].connected_at
+
     @cython.ccall
     def is_full(self, klass: cython.Py_ssize_t) -> cython.bint:
         """Has the master too much to take? For reads of replicas: have all of them?"""

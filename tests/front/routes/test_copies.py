@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from hyper_proxy.storage.cache import MARK
-from tests.front.routes.conftest import START, TIMES
+from tests.front.routes.conftest import READ_MS, START, TIMES
 from tests.kit.fleet import Fleet
 from tests.kit.ports import free_port
 from tests.kit.servers import Running
@@ -128,6 +128,39 @@ def test_what_was_written_while_a_server_was_out_is_read_when_it_is_back_and_whe
     proxy.write("three")
     proxy.order("a", "drain")
     assert proxy.read() == {name: {"three"} for name in ROUTES}
+
+
+LONGER = '  [[instance.level]]\n  storage = "redis"\n'
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        (LONGER, "  [instance.write_back]\n  ttl = 400\n" + LONGER),
+        (f" read_ms = {READ_MS}", f" read_ms = {READ_MS - 1}"),
+    ],
+)
+def test_after_a_reload_what_one_server_lacks_is_owed_to_it_and_to_no_other(
+    copies: Callable[..., Copies], change: tuple[str, str]
+) -> None:
+    proxy = copies("redis", {"all": ROUTES["all"], "any": ROUTES["any"]})
+    proxy.write("one")
+    wait_for(lambda: proxy.keeps("one", "a", ["all", "any"]), "all is kept by the first server", 15)
+    proxy.servers["a"].freeze()  # it keeps its copies, and can't be told
+    for number in range(3):
+        proxy.write(f"two {number}")
+    lacking = 2 * len(KEYS)
+    assert proxy.owed() == lacking
+    before = proxy.fleet.file.read_text()
+    proxy.fleet.write(before.replace(*change))
+    assert proxy.fleet.file.read_text() != before
+    assert proxy.fleet.reload().accepted
+    assert proxy.owed() <= lacking
+    wait_for(lambda: proxy.owed() == lacking, "the round that was under way is owed as well")
+    proxy.servers["a"].thaw()
+    wait_for(lambda: proxy.owed() == 0, "it knows of the writes")
+    assert proxy.read() == {"all": {"two 2"}, "any": {"two 2"}}
+    assert not proxy.fleet.log_contains("marks_given_up")
 
 
 def test_a_key_that_goes_elsewhere_by_the_clock_is_marked_at_both_places(copies: Callable[..., Copies]) -> None:
