@@ -73,7 +73,7 @@ def _break_the_way(client: redis.Redis, large: list[str]) -> None:
         pipeline.get("other")
         pipeline.get("key1")
         heard = pipeline.execute(raise_on_error=False)
-    assert "IOERR" in str(heard[0]) and "not tried again yet" not in str(heard[0]), heard
+    assert "IOERR" in str(heard[0]), heard
     assert "IOERR" in str(heard[1]) and "not tried again yet" in str(heard[1]), heard
     assert heard[2] == b"here"
     wait_for(lambda: _length(client, "other") == 1, "others are moved again")
