@@ -18,9 +18,11 @@ from hyper_proxy.common.log import LogFile, lost_line
 # What may wait for the disk; further lines are dropped, and how many were is said as soon as there is room.
 MAX_BYTES = 16 * 1024 * 1024
 
-# The thread is not woken again sooner than this. A line after a pause, or many lines, do not wait.
-GATHER_S = 0.2
-MANY_BYTES = 4 * 1024 * 1024
+# The thread is not woken again sooner than this. A line after a pause, or many lines, do not wait. Of much more the
+# processor's cache has lost the first lines when they are written, and the thread would hold a core for milliseconds,
+# from which the servers and clients are moved away.
+GATHER_S = 0.05
+MANY_BYTES = 256 * 1024
 
 
 class QueueSink:

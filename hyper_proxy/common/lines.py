@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hyper_proxy.common.log_lines import Form
 
 BLOCK: cython.Py_ssize_t = 65536
-SPARE = 64  # blocks that are kept when there is little to write: what the log takes at once
+SPARE = 16  # blocks that are kept when there is little to write: some times what the log takes at once
 NEVER = 1 << 62
 
 
