@@ -24,8 +24,7 @@ from tests.kit.ports import free_port
 from tests.kit.servers import Running, flush_redis, redis_server
 
 PROCESSES = 8
-KEYS_EACH = 1000  # a process asks for in a round
-SIZES = (1, 10, 100)  # keys of a request
+KEYS_EACH = {1: 1000, 10: 5000, 100: 10_000}  # that a process asks for in a round, by the keys of a request
 BATCH = 1000  # rows stored at a time
 COLUMNS = 'key = "k", value = "v"'  # of those that the table has: what the application reads, too
 CONFIG = """\
@@ -56,30 +55,43 @@ class Way:
 
 def run_round(way: Way, size: int) -> None:
     """All processes at once, each with keys of its own."""
-    before = cpu_s(way.pid) if way.pid else 0.0
+    count = KEYS_EACH[size]
     numbers = [str(number) for number in (way.redis_port, way.mysql_port)]
     askers = [
         subprocess.Popen(
-            [sys.executable, "-m", "scripts.benchmark.asker", *numbers, str(at * KEYS_EACH), str(KEYS_EACH), str(size)],
-            stdout=subprocess.PIPE, text=True,
+            [sys.executable, "-m", "scripts.benchmark.asker", *numbers, str(at * count), str(count), str(size)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
         for at in range(PROCESSES)
     ]  # fmt: skip
-    rows = [[float(word) for word in asker.communicate()[0].split()] for asker in askers]
+    connected = [asker.stdout and asker.stdout.readline() for asker in askers]
+    if not all(connected):
+        raise RuntimeError(f"{way.name}: an application process could not connect")
+    before = cpu_s(way.pid) if way.pid else 0.0
+    rows = _together(askers)
     if any(asker.returncode for asker in askers):
         raise RuntimeError(f"{way.name}: an application process ended with an error")
-    requests = PROCESSES * KEYS_EACH / size
+    requests = PROCESSES * count / size
     proxy = cpu_s(way.pid) - before if way.pid else 0.0
     samples = way.samples.setdefault(size, Samples())
     samples.cpu_us.append((sum(row[2] for row in rows) + proxy) * 1e6 / requests)
     samples.rate.append(requests / (max(row[1] for row in rows) - min(row[0] for row in rows)))
 
 
+def _together(askers: list[subprocess.Popen[str]]) -> list[list[float]]:
+    """Let them begin; what each has printed at its end."""
+    for asker in askers:
+        if asker.stdin:
+            asker.stdin.write("\n")
+            asker.stdin.flush()
+    return [[float(word) for word in asker.communicate()[0].split()] for asker in askers]
+
+
 def store(database: MariaDb) -> None:
     """A row for every key."""
     database.make_table()
     with database.connect() as connection, connection.cursor() as cursor:
-        for first in range(0, PROCESSES * KEYS_EACH, BATCH):
+        for first in range(0, PROCESSES * max(KEYS_EACH.values()), BATCH):
             rows = [(name(number), VALUE) for number in range(first, first + BATCH)]
             cursor.executemany("INSERT INTO kv (k, v) VALUES (%s, %s)", rows)
 
@@ -102,7 +114,7 @@ def measure(folder: Path, rounds: int) -> str:
     with ExitStack() as stack:
         cache, ways = start(stack, folder)
         for number in range(rounds):
-            for size in SIZES:
+            for size in KEYS_EACH:
                 for way in ways[number % len(ways) :] + ways[: number % len(ways)]:
                     flush_redis(cache)
                     run_round(way, size)
@@ -113,7 +125,7 @@ def table(ways: list[Way]) -> str:
     """A row for each size: CPU time of application and proxy per request, and requests per second."""
     head = [f"{way.name} µs" for way in ways] + [f"{way.name} req/s" for way in ways]
     lines = [f"| keys | {' | '.join(head)} |", "|---|" + "---:|" * len(head)]
-    for size in SIZES:
+    for size in KEYS_EACH:
         cells = [f"{median(way.samples[size].cpu_us):,.0f}" for way in ways]
         cells += [f"{median(way.samples[size].rate):,.0f}" for way in ways]
         lines.append(f"| {size} | {' | '.join(cells)} |")

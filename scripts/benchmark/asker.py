@@ -2,7 +2,8 @@
 
     python -m scripts.benchmark.asker REDIS_PORT MYSQL_PORT FIRST COUNT KEYS_PER_REQUEST      MYSQL_PORT 0: redis alone
 
-Prints the moments of begin and end, and the CPU time between them, in seconds.
+Prints a line when it is connected, and waits for one before it asks: all processes begin at the same time. At last it
+prints the moments of begin and end, and the CPU time between them, in seconds.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ def main() -> None:
             host="127.0.0.1", port=mysql_port, user=USER, password=PASSWORD, database=DATABASE, autocommit=True
         )
         cursor = database.cursor()
+    print("connected", flush=True)
+    sys.stdin.readline()
     began, used = time.monotonic(), time.process_time()
     for start in range(first, first + count, size):
         keys = [name(number) for number in range(start, start + size)]
