@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -12,27 +14,48 @@ import pytest
 from hyper_proxy.common.board import Board, Boards, Rows
 
 
-def test_what_a_process_held_and_had_under_way_ends_with_it() -> None:
-    rows = Rows(Board(os.memfd_create("board")))
+@contextmanager
+def elsewhere(act: Callable[[], object]) -> Iterator[int]:
+    """Another process, which has done this and lives on: its pid. It is killed at the end, if not before."""
     told, telling = os.pipe()
     child = os.fork()
     if child == 0:
+        try:
+            act()
+            os.write(telling, b"x")
+            signal.pause()
+        finally:
+            os._exit(1)
+    os.close(telling)
+    try:
+        assert os.read(told, 1) == b"x", "it could do it"
+        yield child
+    finally:
+        os.close(told)
+        kill(child)
+
+
+def kill(child: int) -> None:
+    """At once, if it is there."""
+    with suppress(ChildProcessError, ProcessLookupError):
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def test_what_a_process_held_and_had_under_way_ends_with_it() -> None:
+    rows = Rows(Board(os.memfd_create("board")))
+
+    def hold() -> None:
         rows.take()
         counts, begun, flags = rows.own()
         counts[7] = begun[7] = 1
         flags[9] = 1
-        os.write(telling, b"x")
-        signal.pause()
-        os._exit(0)
-    try:
-        assert os.read(told, 1) == b"x"
+
+    with elsewhere(hold):
         assert rows.take()
         rows.sweep(1.0)
         assert [(counts[7], begun[7]) for counts, begun in rows.of_others()] == [(1, 1)]
         assert [flags[9] for flags in rows.flags()] == [1, 0]
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
     rows.own()[2][3] = 1
     rows.sweep(2.0)
     assert [counts[7] for counts, _ in rows.of_others()] == [0]
@@ -41,30 +64,13 @@ def test_what_a_process_held_and_had_under_way_ends_with_it() -> None:
 
 def test_a_folder_is_for_one_fleet_as_long_as_one_of_its_workers_lives(tmp_path: Path) -> None:
     folder = str(tmp_path / "rooms")
-    told, telling = os.pipe()
     master = Boards()
     master.share()
-    workers = []
-    for _ in range(2):
-        workers.append(os.fork())
-        if workers[-1] == 0:
-            try:
-                master.of(folder)
-                os.write(telling, b"x")
-                signal.pause()
-            finally:
-                os._exit(1)
-    try:
-        assert os.read(told, 1) + os.read(told, 1) == b"xx", "all workers of a fleet have it"
-        for worker in list(workers):
+    with elsewhere(lambda: master.of(folder)) as one, elsewhere(lambda: master.of(folder)) as other:
+        for worker in (one, other):
             with pytest.raises(OSError, match=rf"another fleet uses it \(master {os.getpid()}\)"):
                 Boards().of(folder)
-            os.kill(worker, signal.SIGKILL)
-            os.waitpid(workers.pop(0), 0)
-    finally:
-        for worker in workers:
-            os.kill(worker, signal.SIGKILL)
-            os.waitpid(worker, 0)
+            kill(worker)
     Boards().of(folder)
 
 
@@ -104,23 +110,9 @@ def test_a_folder_has_one_board_whatever_it_is_called(tmp_path: Path) -> None:
 
 def test_a_refusal_takes_nothing_from_who_gets_the_folder_later(tmp_path: Path) -> None:
     folder = str(tmp_path / "rooms")
-    told, telling = os.pipe()
     other, boards = Boards(), Boards()
-    child = os.fork()
-    if child == 0:
-        try:
-            other.of(folder)
-            os.write(telling, b"x")
-            signal.pause()
-        finally:
-            os._exit(1)
-    try:
-        assert os.read(told, 1) == b"x"
-        with pytest.raises(OSError, match="another fleet uses it") as refused:
-            boards.of(folder)
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+    with elsewhere(lambda: other.of(folder)), pytest.raises(OSError, match="another fleet uses it") as refused:
+        boards.of(folder)
     boards.of(folder)
     del refused
     gc.collect()

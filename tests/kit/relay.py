@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from contextlib import suppress
 from threading import Event, Lock, Thread
 from types import TracebackType
@@ -11,7 +10,7 @@ from typing import Self
 
 from tests.kit.ports import accepts
 from tests.kit.servers import Running
-from tests.kit.wait import POLL_S
+from tests.kit.wait import wait_for
 
 
 class Relay:
@@ -39,8 +38,7 @@ class Relay:
 
     def _connect(self, client: socket.socket) -> None:
         self.open.wait()
-        while not accepts(self.server.port):
-            time.sleep(POLL_S)
+        wait_for(lambda: accepts(self.server.port), "the server is there again")
         with suppress(OSError):
             server = self._keep(socket.create_connection(("127.0.0.1", self.server.port)))
             Thread(target=_copy, args=(server, client), daemon=True).start()

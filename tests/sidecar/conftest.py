@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
 
 import pytest
 import redis
 
 from tests.kit.fleet import Fleet
+from tests.kit.http import Answer, ask
 from tests.kit.ports import free_port
 from tests.kit.servers import Running
 
 HOSTILE = "<script>alert(1)</script>"
 """The alias of a server: any visible characters are allowed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the sidecar answered."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +34,7 @@ class Shop:
         """A request to the sidecar; `_` in the name of a header stands for `-`."""
         connection = HTTPConnection("127.0.0.1", self.fleet.admin_port, timeout=30)
         try:
-            named = {name.replace("_", "-"): text for name, text in headers.items()}
-            connection.request(method, path, body, named)
-            response = connection.getresponse()
-            return Answer(response.status, dict(response.getheaders()), response.read())
+            return ask(connection, method, path, body, headers)
         finally:
             connection.close()
 

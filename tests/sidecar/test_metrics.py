@@ -20,7 +20,7 @@ Value = tuple[str, frozenset[tuple[str, str]]]
 def scrape(shop: Shop) -> dict[str, Metric]:
     answer = shop.ask("/metrics")
     assert answer.status == 200
-    assert answer.headers["Content-Type"].startswith("text/plain; version=")
+    assert answer.headers["content-type"].startswith("text/plain; version=")
     return {family.name: family for family in text_string_to_metric_families(answer.body.decode())}
 
 
@@ -54,7 +54,7 @@ def test_every_family_is_documented_and_has_its_type_and_help(start_shop: StartS
 
 def test_openmetrics_for_those_that_ask_for_it(start_shop: StartShop) -> None:
     answer = start_shop().ask("/metrics", Accept="application/openmetrics-text; version=1.0.0; q=0.5, */*;q=0.1")
-    assert answer.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
+    assert answer.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
     parsed = {family.name: family for family in parse_openmetrics(answer.body.decode())}
     assert len(parsed) == len(TABLE)
 

@@ -81,7 +81,7 @@ def test_requests_in_a_row_are_answered_in_order(start_shop: StartShop) -> None:
     with connect(shop, b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50) as sock:
         sock.shutdown(socket.SHUT_WR)
         assert sock.makefile("rb").read().count(b"HTTP/1.1 200 OK") == 50
-    assert shop.ask("/health/live", Connection="close").headers["Connection"] == "close"
+    assert shop.ask("/health/live", Connection="close").headers["connection"] == "close"
 
 
 NONSENSE = (

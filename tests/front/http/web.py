@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPResponse
+from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
 
 import redis
 
 from tests.kit.fleet import Fleet
+from tests.kit.http import Answer, ask
 from tests.kit.ports import free_port
 
 CONFIG = """[proxy]
@@ -41,26 +40,6 @@ PUT = b"PUT /v1/web/a HTTP/1.1\r\nHost: x\r\n"
 CHUNKED = PUT + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One response, whole."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-    @property
-    def json(self) -> Any:
-        """The body as data."""
-        assert self.headers["content-type"] == "application/json"
-        return json.loads(self.body)
-
-    @property
-    def code(self) -> str:
-        """The code of an error."""
-        return str(self.json["error"]["code"])
-
-
 class Web:
     """A fleet and one connection to its HTTP instance that stays open; a redis client of the same keys."""
 
@@ -75,15 +54,9 @@ class Web:
 
     def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Answer:
         """One request; names of headers are written with _."""
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        self.connection.request(method, path, body, named)
-        return read(self.connection.getresponse())
+        return ask(self.connection, method, path, body, headers)
 
     def post(self, path: str, **content: object) -> Answer:
         """A request of JSON."""
         return self.ask("POST", path, json.dumps(content).encode(), content_type="application/json")
 
-
-def read(response: HTTPResponse) -> Answer:
-    """All of it."""
-    return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, response.read())
