@@ -117,7 +117,8 @@ class Marks:
             self.untold += len(gone)
 
     def _tell(self) -> None:
-        log.error("write_back.marks_given_up", keys=self.untold)
+        of = self.tier
+        log.error("write_back.marks_given_up", instance=of.instance, storage=of.level.storage, keys=self.untold)
         self.untold = 0
 
     def _pay(self, place: Target) -> None:
