@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 # CLIENT REPLY
 ON = 0
 OFF = 1
-SKIP = 2
+SKIP = 2  # the answer to the next request is dropped
+SKIPPING = 3  # that to the request at hand is
 
 
 def auth(session: RedisSession, argv: list[bytes]) -> bytes:
@@ -111,15 +112,11 @@ def reset(session: RedisSession, argv: list[bytes]) -> bytes:
     session.resp = 2
     session.name = b""
     session.user = handshake.DEFAULT_USER
-    session.replies = ON
+    if session.replies == OFF:  # an answer that is being skipped stays so, as in redis
+        session.replies = ON
     session.authenticated = not policy.needs_login(session.instance)
     session.refresh()
     return encode.RESET
-
-
-def is_client_reply(argv: list[bytes]) -> bool:
-    """Is it CLIENT REPLY, the one command that is heard while replies are off?"""
-    return len(argv) == 3 and argv[0].lower() == b"client" and argv[1].lower() == b"reply"
 
 
 def client_reply(session: RedisSession, argv: list[bytes]) -> bytes:

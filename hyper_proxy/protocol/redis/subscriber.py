@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hyper_proxy.protocol.redis import encode
+from hyper_proxy.protocol.redis import encode, wording
 from hyper_proxy.protocol.redis.command import SUBSCRIBE
 from hyper_proxy.protocol.redis.listening import KINDS, Link, confirmation
 from hyper_proxy.protocol.redis.shard_channels import ShardChannels
@@ -56,9 +56,11 @@ class Subscriber:
                 self.session.refresh()
 
     def answer(self, row: Command, argv: list[bytes]) -> bytes | None:
-        """PING of a RESP2 listener is answered in the form of a message; None for anything else."""
+        """PING of a RESP2 listener is answered in the form of a message; None for anything else. Raises ErrorReply."""
         if row.name != b"ping" or self.session.resp == RESP3:
             return None
+        if len(argv) > 2:
+            raise wording.ErrorReply(wording.wrong_arity(row))
         return encode.array([encode.bulk("pong"), encode.bulk(argv[1] if len(argv) > 1 else b"")])
 
     def close(self) -> None:

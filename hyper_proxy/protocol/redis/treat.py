@@ -114,15 +114,17 @@ def _say(session: RedisSession, kind: str, reply: bytes, spoils: bool = True) ->
 
 
 def _unheard(session: RedisSession, raw: bytes, argv: list[bytes]) -> bool:
-    """CLIENT REPLY OFF or SKIP: the request is done, its answer is dropped."""
+    """CLIENT REPLY OFF or SKIP: the request is done, its answer is dropped; that of who switches replies on is not."""
     if session.batch.slots:
         return False
-    if conversation.is_client_reply(argv):
-        return _treat(session, raw, argv)
-    _treat(session, raw, argv)
+    if session.replies == conversation.SKIP:
+        session.replies = conversation.SKIPPING
+    taken = _treat(session, raw, argv)
+    if session.replies == conversation.ON:
+        return taken
     session.batch.wait()
     session.batch.collect(session)
-    if session.replies == conversation.SKIP:
+    if session.replies == conversation.SKIPPING:
         session.replies = conversation.ON
         session.refresh()
     return not session.closing

@@ -114,6 +114,23 @@ def test_replies_can_be_switched_off(proxy: Proxy) -> None:
     assert connection.redis(b"PING") == b"+PONG\r\n"
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["CLIENT REPLY OFF", "RESET", "PING", "CLIENT REPLY SKIP", "RESET", "PING"],
+        ["CLIENT REPLY OFF", "RESET x", "PING", "CLIENT REPLY NO", "CLIENT REPLY ON"],
+        ["CLIENT REPLY SKIP", "CLIENT REPLY NO", "PING"],
+        ["CLIENT REPLY SKIP", "CLIENT REPLY SKIP", "PING", "ECHO x", "CLIENT REPLY SKIP", "CLIENT REPLY ON", "PING"],
+    ],
+)
+def test_of_replies_that_are_switched_off_those_are_heard_that_redis_lets_hear(
+    proxy: Proxy, oracle: Running, lines: list[str]
+) -> None:
+    """A client that waits for an answer to RESET waits for ever without, and one more answer is taken for the next."""
+    data = b"".join(encode(*line.split()) for line in [*lines, "ECHO end"])
+    assert converse(proxy.port, data) == converse(oracle.port, data)
+
+
 def test_inline_commands_are_served(proxy: Proxy, oracle: Running) -> None:
     data = b"SET {t}a \"hello \\x41\\n\"\r\nGET {t}a\nMSET {t}b 1 '{t}c' 2\r\nMGET {t}a {t}b {t}c x y z\r\n\r\nPING\r\n"
     assert converse(proxy.port, data) == converse(oracle.port, data)

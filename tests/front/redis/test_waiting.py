@@ -128,8 +128,9 @@ def test_messages_reach_every_listener_of_a_channel_on_any_worker(proxy: Proxy) 
 
 
 def test_a_listener_may_only_listen_in_resp2(proxy: Proxy, oracle: Running) -> None:
-    lines = ["SUBSCRIBE a b", "GET x", "PING", "PING hello", "PSUBSCRIBE p*", "UNSUBSCRIBE a", "UNSUBSCRIBE", "GET x",
-             "PUNSUBSCRIBE", "GET x", "UNSUBSCRIBE", "PUNSUBSCRIBE z", "SUBSCRIBE c", "RESET", "GET x"]  # fmt: skip
+    lines = ["SUBSCRIBE a b", "GET x", "PING", "PING hello", "PING x y", "PSUBSCRIBE p*", "UNSUBSCRIBE a",
+             "UNSUBSCRIBE", "GET x", "PUNSUBSCRIBE", "GET x", "UNSUBSCRIBE", "PUNSUBSCRIBE z", "SUBSCRIBE c", "RESET",
+             "GET x"]  # fmt: skip
     answers = []
     for port in (proxy.port, oracle.port):
         with socket.create_connection(("127.0.0.1", port), timeout=10) as sock, sock.makefile("rb") as stream:
