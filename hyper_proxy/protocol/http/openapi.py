@@ -25,7 +25,7 @@ DETAILS: dict[str, Any] = {
         "version": {"type": "integer", "minimum": 0},
     },
 }
-TAG = {"ETag": {"schema": {"type": "string"}, "description": "the same for the same value"}}
+TAG = {"ETag": {"schema": {"type": "string"}, "description": "the same for the same value in the same form"}}
 RAW = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
@@ -67,8 +67,8 @@ def _key_operations() -> dict[str, Any]:
     stored = {"headers": TAG}
     return {
         "parameters": [key],
-        "get": {"summary": "read a key", "parameters": [_header("If-None-Match")],
-                "responses": _responses(s200=found, s304=same, s404=ERROR)},
+        "get": {"summary": "read a key", "parameters": conditions,
+                "responses": _responses(s200=found, s304=same, s404=ERROR, s412=failed)},
         "head": {"summary": "read a key without its value",
                  "responses": _responses(s200={"description": "it is there", "headers": TAG}, s404=ERROR)},
         "put": {"summary": "store the body", "parameters": [ttl, flags, *conditions],

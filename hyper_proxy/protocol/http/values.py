@@ -20,12 +20,17 @@ TAG_BYTES = 12
 MAX_FLAGS = 0xFFFFFFFF
 MAX_DIGITS = 20
 NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?", re.ASCII)
+CONDITIONS = ("if-match", "if-none-match")
 MAX_TTL_S = 10_000_000_000  # some 300 years: every storage can count so far
 
 
-def tag_of(item: Item) -> str:
-    """The entity tag: the same for the same value, whichever level it comes from."""
-    return f'"{blake2b(item.value + b"%d" % item.flags, digest_size=TAG_BYTES).hexdigest()}"'
+def tags_of(item: Item) -> tuple[str, str]:
+    """The entity tags of the value as it is and as JSON: the same for the same value, whichever level it comes from.
+
+    They differ, or a cache that has one form and asks whether it is still good would give it to who wants the other.
+    """
+    digest = blake2b(item.value + b"%d" % item.flags, digest_size=TAG_BYTES).hexdigest()
+    return f'"{digest}"', f'"{digest}-json"'
 
 
 # ---- one key
@@ -37,8 +42,9 @@ def get(kv: KeyValue, key: bytes, request: Request) -> Response:
     item = (kv.get_many if detailed else kv.read_many)([key])[0]
     if item is None:
         raise absent(key)
-    tag = tag_of(item)
-    headers = (("ETag", tag),)
+    check_match(item, request)
+    tag = tags_of(item)[detailed]
+    headers = (("ETag", tag), ("Vary", "Accept"))
     if names_tag(request.header("if-none-match"), tag):
         return Response(304, headers=headers)
     if not detailed:
@@ -50,6 +56,8 @@ def get(kv: KeyValue, key: bytes, request: Request) -> Response:
 
 def put(kv: KeyValue, key: bytes, request: Request) -> Response:
     """Store the body. Says whether the key is new."""
+    if "content-range" in request.headers:  # RFC 9110, 14.5: the rest of the value would be lost
+        raise Refusal(400, "no_parts", "a value is stored as a whole: a part of one (Content-Range) is not taken")
     entry = Put(request.body, flags_of(request), expiry_of(request))
 
     def change(items: list[Item | None]) -> tuple[Sequence[Edit], bool]:
@@ -57,7 +65,7 @@ def put(kv: KeyValue, key: bytes, request: Request) -> Response:
         return [entry], items[0] is not None
 
     replaced, _ = kv.update([key], change)
-    tag = tag_of(Item(entry.value, entry.flags, None, 0))
+    tag, _ = tags_of(Item(entry.value, entry.flags, None, 0))
     return Response(204 if replaced else 201, headers=(("ETag", tag),))
 
 
@@ -75,6 +83,9 @@ def delete(kv: KeyValue, key: bytes, request: Request) -> Response:
 
 def post(kv: KeyValue, key: bytes, request: Request) -> Response:
     """An operation that depends on what is there: {"op": "incr" | "append" | "expire", ...}."""
+    for condition in CONDITIONS:
+        if condition in request.headers:
+            raise Refusal(400, "no_condition", f"{condition} is a condition of PUT and DELETE: POST can't keep to it")
     content = content_of(request)
     name = content.get("op")
     if not isinstance(name, str) or name not in OPERATIONS:
@@ -214,15 +225,21 @@ def expiry_of(request: Request) -> float | None:
     return time.time() + ttl
 
 
-def names_tag(text: str, tag: str) -> bool:
-    """Is the tag in this list of If-Match or If-None-Match? A weak one counts as strong (RFC 9110, 8.8.3.2)."""
-    return text.strip() == "*" or tag in [one.strip().removeprefix("W/") for one in text.split(",")]
+def names_tag(text: str, *tags: str) -> bool:
+    """Is one of the tags in this list of If-Match or If-None-Match? A weak one counts as strong (RFC 9110, 8.8.3.2)."""
+    return text.strip() == "*" or any(one.strip().removeprefix("W/") in tags for one in text.split(","))
+
+
+def check_match(item: Item | None, request: Request) -> None:
+    """If-Match, which an empty list never fulfils; raises Refusal."""
+    wanted = request.headers.get("if-match")
+    if wanted is not None and (item is None or not names_tag(wanted, *tags_of(item))):
+        raise Refusal(412, "precondition_failed", "If-Match names another value than is there")
 
 
 def check_conditions(item: Item | None, request: Request) -> None:
     """If-Match and If-None-Match before a write; raises Refusal."""
-    wanted, unwanted = request.header("if-match"), request.header("if-none-match")
-    if wanted and (item is None or not names_tag(wanted, tag_of(item))):
-        raise Refusal(412, "precondition_failed", "If-Match names another value than is there")
-    if unwanted and item is not None and names_tag(unwanted, tag_of(item)):
+    check_match(item, request)
+    unwanted = request.header("if-none-match")
+    if unwanted and item is not None and names_tag(unwanted, *tags_of(item)):
         raise Refusal(412, "precondition_failed", "If-None-Match names the value that is there")

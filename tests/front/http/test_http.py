@@ -62,6 +62,41 @@ def test_conditions(web: Web) -> None:
     assert web.redis.get("a") == b"2"
 
 
+def test_the_two_forms_of_a_value_have_tags_of_their_own_and_a_write_takes_either(web: Web) -> None:
+    """A browser that has one form, and asks with its tag for the other, was told that it has not changed."""
+    web.ask("PUT", "/v1/web/a", b"1")
+    plain = web.ask("GET", "/v1/web/a", accept="*/*")
+    detailed = web.ask("GET", "/v1/web/a", accept="application/json", if_none_match=plain.headers["etag"])
+    assert detailed.json["value"] == "1"
+    tag = detailed.headers["etag"]
+    assert web.ask("GET", "/v1/web/a", if_none_match=tag).body == b"1"
+    same = web.ask("GET", "/v1/web/a", accept="application/json", if_none_match=tag)
+    assert (same.status, same.headers["etag"]) == (304, tag)
+    assert [one.headers["vary"] for one in (plain, detailed, same)] == ["Accept"] * 3
+    assert web.ask("PUT", "/v1/web/a", b"1", if_match=tag).status == 204
+    assert web.ask("DELETE", "/v1/web/a", if_match=plain.headers["etag"]).status == 204
+
+
+def test_no_condition_is_passed_over(web: Web) -> None:
+    web.ask("PUT", "/v1/web/a", b"1")
+    assert web.ask("PUT", "/v1/web/a", b"2", if_match="").status == 412
+    assert web.ask("GET", "/v1/web/a", if_match='"other"').status == 412
+    assert web.ask("GET", "/v1/web/a", if_match="*").body == b"1"
+    content = b'{"op": "append", "value": "x"}'
+    for condition in ({"if_match": '"other"'}, {"if_none_match": "*"}):
+        answer = web.ask("POST", "/v1/web/a", content, content_type="application/json", **condition)
+        assert (answer.status, answer.code) == (400, "no_condition")
+    assert web.redis.get("a") == b"1"
+
+
+def test_a_part_of_a_value_is_not_taken_for_the_whole(web: Web) -> None:
+    """curl --continue-at sends the rest alone."""
+    web.ask("PUT", "/v1/web/a", b"0123")
+    answer = web.ask("PUT", "/v1/web/a", b"45", content_range="bytes 4-5/6")
+    assert (answer.status, answer.code) == (400, "no_parts")
+    assert web.redis.get("a") == b"0123"
+
+
 def test_operations(web: Web) -> None:
     assert web.post("/v1/web/n", op="incr").json == {"value": 1}
     assert web.post("/v1/web/n", op="incr", by=-5).json == {"value": -4}

@@ -145,8 +145,8 @@ def test_leave_to_send_a_body_comes_behind_the_answers_before(web: Web) -> None:
     raw = Raw(web.port)
     waiting = PUT + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n"
     raw.sock.sendall(GET % b"a" + waiting)
-    response = [raw.file.readline() for _ in range(6)]
-    assert response[0].startswith(b"HTTP/1.1 200 ") and response[5] == b"\r\n"
+    response = [raw.file.readline() for _ in range(7)]
+    assert response[0].startswith(b"HTTP/1.1 200 ") and response[6] == b"\r\n"
     assert raw.file.read(1) == b"1"
     assert raw.file.read(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
     for byte in (b"a", b"b", b"c"):
