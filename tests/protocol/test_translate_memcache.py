@@ -102,6 +102,14 @@ def test_versions_that_were_read_can_be_compared(pair: Pair) -> None:
         assert ask(b"md a C%d\r\n" % int(ask(b"mg a c\r\n").split()[1][1:])) == b"HD\r\n"
 
 
+def test_a_version_of_zero_is_compared_by_those_that_compare_it_in_memcached(pair: Pair) -> None:
+    pair.all(b"set n 0 0 1|5")
+    for mode in (b"S", b"A", b"P", b"R", b"E"):
+        for key in (b"n", b"none"):
+            pair.all(b"ms %b 1 C0 M%b|7" % (key, mode), b"mg n v")
+    pair.all(b"ma n C0 v", b"md n C0", b"mg n v")
+
+
 def test_nothing_grows_beyond_its_limit(pair: Pair) -> None:
     pair.kv.longest = 1 << 20  # as memcached's
     half = b"x" * 600_000

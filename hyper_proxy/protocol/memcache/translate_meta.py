@@ -211,7 +211,7 @@ def set_(kv: KeyValue, words: list[bytes], value: bytes) -> bytes:
         if name in (b"A", b"P"):
             if item is None:
                 return [None], Outcome.NOT_STORED
-            if not line.agrees(item):
+            if version and not line.agrees(item):  # for these, as for ma, a version 0 is none
                 return [None], Outcome.EXISTS
             if len(item.value) + len(value) > kv.longest:
                 return [None], Outcome.NOT_STORED
@@ -257,7 +257,7 @@ def arithmetic(kv: KeyValue, words: list[bytes], value: bytes) -> bytes:
             return [Put(b"%d" % number, 0, line.expiry(b"TN", None))], (b"made", number, None)
         if not item.value:
             raise NotANumber
-        if line.number(b"C", 0) and not line.agrees(item):  # ma alone takes a version 0 for none
+        if line.number(b"C", 0) and not line.agrees(item):  # a version 0 is none, as for ms in the modes A and P
             return [None], (b"EX", 0, None)
         put, number = counted(item, delta)
         return [Put(put.value, put.flags, line.expiry(b"T", item.expires_at))], (b"HD", number, item.expires_at)
