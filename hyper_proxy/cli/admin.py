@@ -137,7 +137,7 @@ def find_admin(arguments: argparse.Namespace) -> Admin:
         table = tomllib.loads(text).get("admin", {})
         address = read_listen(table.get("listen", DEFAULT_ADMIN)).address
         return Admin(address, token or str(table.get("token", "")), path)
-    except (ValueError, AttributeError, RecursionError) as error:  # no toml, no address; no table, no string
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:  # no toml, no address; no table, no string
         findings = map(str, inspect_text(text, path)[1])
         raise Unreachable("\n".join(["[admin] listen can't be read:", *findings, _INSTEAD])) from error
 

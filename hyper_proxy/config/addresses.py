@@ -31,12 +31,14 @@ _DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){3,}")
 _ALIAS = re.compile(r"[!-~]+")
 _NO_FILE = re.compile(r"[\w.-]*:[0-9]+(?::[0-9]+)?|:memory:|(?:unix|file):.*|\w+://.*")
 """What is no path though the system would take it for one: addresses, URLs, SQLite's word for no file."""
-_EXPANDED = re.compile(r"[~$]|.*\$\{")
-"""What a shell would put something in the place of."""
+_TEMPLATE = "{{"
+_EXPANDED = re.compile(r"[~$]|.*(?:\$\{|\{\{)")
+"""What a shell or a template would put something in the place of."""
 
 
 def read_listen(text: str) -> Listen:
     """An address to listen on."""
+    _refuse_template(text, text)
     if text.startswith("unix:"):
         return Listen(path=_socket_path(text.removeprefix("unix:")))
     port_alone = text.removeprefix("*").removeprefix(":")
@@ -53,6 +55,7 @@ def read_server(text: str) -> Server:
     """A server reached over a socket: address, optional weight, optional alias."""
     place, blank, alias = text.strip().partition(" ")
     alias = alias.strip()
+    _refuse_template(place, text)
     if "\t" in place:
         raise ValueError(f"{text!r}: a blank stands between address and alias, no tab")
     if blank and not _ALIAS.fullmatch(alias):
@@ -80,8 +83,18 @@ def read_path(text: str, folder: str) -> str:
     if _NO_FILE.fullmatch(text):
         raise ValueError(f"{text!r} is not the path of a file; if it is meant, write './{text}'")
     if _EXPANDED.match(text):
-        raise ValueError(f"{text!r} would stay as it is, for nothing is expanded: write the whole path")
+        raise _unfilled(text, "write the whole path")
     return os.path.abspath(os.path.join(folder, text))
+
+
+def _refuse_template(place: str, text: str) -> None:
+    """Before anything else, for a blank in {{ host }}:6379 would be taken for the one before an alias."""
+    if _TEMPLATE in place:
+        raise _unfilled(text, "an address is wanted")
+
+
+def _unfilled(text: str, wanted: str) -> ValueError:
+    return ValueError(f"{text!r} would stay as it is, for nothing is expanded: {wanted}")
 
 
 def _refuse_bare_socket(text: str) -> None:
@@ -99,7 +112,7 @@ def _refuse_slips(text: str) -> None:
     if "@" in text:
         raise ValueError(f"{text!r} is not host:port: name and password have keys of their own, username and password")
     if "$" in text:
-        raise ValueError(f"{text!r} would stay as it is, for nothing is expanded: host:port is wanted")
+        raise _unfilled(text, "host:port is wanted")
     if " " in text:
         raise ValueError(f"{text!r} has a blank: host:port is wanted")
     if _V6.fullmatch(text) and ("::" in text or text.count(":") > 3):

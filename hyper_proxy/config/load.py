@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 import tomllib
 from typing import Any
@@ -19,25 +18,16 @@ from hyper_proxy.config.model import Config
 from hyper_proxy.config.notes import Notes, Path, show_path
 from hyper_proxy.config.reader import Reader
 from hyper_proxy.config.rules import apply_rules
+from hyper_proxy.config.toml_faults import explain_fault
 
 EMBEDDED_FILE = "hyper_proxy.db"
 EMBEDDED_MS = 2000
 """All workers write to that one file: a burst of theirs is waited for longer than a server's answer."""
 MAX_FILE_BYTES = 16 * 1024 * 1024
 """A configuration is written by people; a larger file was named by mistake."""
-MAX_OPEN_LINES = 2000
-"""How far from the end the beginning of an unclosed string or list is looked for; each line costs a parse."""
 
 _OPEN_FILES = ("/dev/", "/proc/")
 """Where a shell's pipes have names. Nothing lies beside them: relative paths start from the current folder."""
-_AT_LINE = re.compile(r"\(at line (\d+), column \d+\)")
-# What tomllib says of a string that goes on to the end of its line: not what its writer has done.
-_OPEN_STRING = ("Illegal character '\\n'", 'Expected "\'"')
-_HINTS = {
-    **dict.fromkeys(_OPEN_STRING, ": is the string closed on this line?"),
-    "Invalid value": ': a string is written in "straight quotes"',
-}
-_TWICE = "Cannot overwrite a value"
 _MARK = "\ufeff"
 
 
@@ -118,32 +108,12 @@ def inspect_text(text: str, path: str) -> tuple[Config | None, list[Finding]]:
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError; so is a number of 5000 digits
-        message = str(error)
-        place = _AT_LINE.search(message)
-        notes.lines = {(): int(place[1]) if place else _open_line(text)}
-        reason = _AT_LINE.sub("", message).replace(" (at end of document)", "").strip()
-        line = text.split("\n")[notes.line(()) - 1]
-        if reason == _TWICE and "=" in line:
-            reason = f"{line.partition('=')[0].strip()} is set twice"
-        notes.add((), "HP103", f"is not valid toml: {reason}{_HINTS.get(reason, '')}")
+        line, reason = explain_fault(text, error)
+        notes.lines = {(): line}
+        notes.add((), "HP103", f"is not valid toml: {reason}")
         return None, notes.findings
     notes.lines = find_lines(text)
     return _check(data, path, notes)
-
-
-def _open_line(text: str) -> int:
-    """The line on which begins what is still open at the end of the text: the only other place that the parser names.
-
-    It is the line after the longest beginning of the text that is valid by itself.
-    """
-    lines = text.split("\n")
-    for count in range(len(lines) - 1, max(0, len(lines) - MAX_OPEN_LINES), -1):
-        try:
-            tomllib.loads("\n".join(lines[:count]))
-        except (ValueError, RecursionError):
-            continue
-        return count + 1
-    return max(1, len(lines) - MAX_OPEN_LINES)
 
 
 def embedded_default(directory: str) -> Config:

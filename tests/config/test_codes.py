@@ -299,6 +299,10 @@ def test_servers_of_several_levels_have_names_of_their_own() -> None:
         ("127.0.0.1:6380", "10.0.0.1.5:6380", "HP109", "'10.0.0.1.5' is no address: four numbers up to 255 are"),
         ("127.0.0.1:6380", "127.0.0.1 6380", "HP109", "has a blank: host:port is wanted"),
         ("127.0.0.1:6380", "${HOST}:6380", "HP109", "nothing is expanded: host:port is wanted"),
+        ("127.0.0.1:6380", "{{ host }}:6380", "HP109", "'{{ host }}:6380' would stay as it is, for nothing"),
+        ("127.0.0.1:6380", "unix:/run/{{ name }}.sock", "HP109", "for nothing is expanded: an address is wanted"),
+        ("10.0.0.1:6379:1 a", "{{ host }}:6379:1 a", "HP110", "'{{ host }}:6379:1 a' would stay as it is, "),
+        ("10.0.0.1:6379:1 a", "10.0.0.1:{{port}} a", "HP110", "'10.0.0.1:{{port}} a' would stay as it is, "),
         ("127.0.0.1:6380", "/run/user.sock", "HP109", "write a unix socket as 'unix:/run/user.sock'"),
         ("127.0.0.1:6380", ":6380", "HP109", "for all of this machine write 0.0.0.0:6380"),
         ("127.0.0.1:6380", "*:6380", "HP109", "for all of this machine write 0.0.0.0:6380"),
@@ -332,8 +336,8 @@ def test_what_is_no_file_is_not_made_one(path: str) -> None:
     assert found.code == "HP106" and "is not the path of a file" in found.message
 
 
-@pytest.mark.parametrize("path", ["~/a.db", "$HOME/a.db", "/var/${NAME}.db"])
-def test_a_path_that_a_shell_would_expand_is_refused(path: str) -> None:
+@pytest.mark.parametrize("path", ["~/a.db", "$HOME/a.db", "/var/${NAME}.db", "{{ dir }}/a.db"])
+def test_a_path_that_a_shell_or_a_template_would_expand_is_refused(path: str) -> None:
     for text in (change(LEVELS, "keys.db", path), f'[proxy]\npidfile = "{path}"\n{PLAIN}'):
         (found,) = findings(text)
         assert f"'{path}' would stay as it is, for nothing is expanded: write the whole path" in found.message
@@ -355,6 +359,11 @@ def test_dashes_divide_the_rooms_however_many_they_are() -> None:
     assert [(one.code, one.message.partition(": ")[2]) for one in found] == [
         ("HP110", "what stands between two rooms is '----': four dashes")
     ]
+
+
+def test_of_rooms_whose_writes_are_misspelt_nothing_more_is_said() -> None:
+    (found,) = findings(change(ROOMED, 'writes = "single"', 'writes = "mirrored"'))
+    assert (found.code, "did you mean 'mirror'?" in found.message) == ("HP106", True)
 
 
 @pytest.mark.parametrize(

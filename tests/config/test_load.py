@@ -181,6 +181,39 @@ def test_a_string_that_is_not_closed_is_called_so(text: str) -> None:
     assert (finding.line, finding.message.endswith(": is the string closed on this line?")) == (2, True), finding
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("a = 1\nb =\nc = 2\n", 2, "nothing stands behind '='"),
+        ("a = 1\nb = # 2\n", 2, "nothing stands behind '='"),
+        ("a = 1\nb =", 2, "nothing stands behind '='"),
+        ("a = 1\nb = [", 2, "the list is not closed"),
+        ("a = [\n'b',\n\n[log]\n", 4, "is the list above it closed?"),
+        ("a = [\n'b',\nc = 1\n", 3, "is the list above it closed?"),
+        ("a = [\n'b',\nc,\n]\n", 3, 'a string is written in "straight quotes"'),
+        ("a = 1\nb = [ 'c'", 2, "the list is not closed"),
+        ("a = [ 'b'\nc = 1\n", 2, "is the list above it closed?"),
+        ("a = [ 'b'\n[[instance]]\n", 2, "is the list above it closed?"),
+        ("a = [ 'b' 'c' ]\n", 1, "between two elements stands a comma"),
+        ("a = [127.0.0.1:6379]\n", 1, 'a string is written in "straight quotes"'),
+        ("a = 200ms\n", 1, 'a string is written in "straight quotes"'),
+        ("a = True\n", 1, "it is true or false, in small letters"),
+        ("a = on # or off\n", 1, "it is true or false, in small letters"),
+        ("a = { b = 1\n", 1, "a table in braces begins and ends on one line"),
+        ("a: 1\n", 1, "toml has key = value"),
+        ("a = {{ b }}\n", 1, "is this a template that was not filled in?"),
+        ("{% if b %}\n", 1, "is this a template that was not filled in?"),
+        ("[log]\n[log]\n", 2, "[log] stands here a second time"),
+        ("[instance]\n[instance]\n", 2, "what there may be several of begins with [[instance]] each time"),
+        ("[instance]\n[[instance]]\n", 2, "what there may be several of begins with [[instance]] each time"),
+        ("[[instance]]\n[instance.level]\n[instance.level]\n", 3, "begins with [[instance.level]] each time"),
+    ],
+)  # fmt: skip
+def test_of_the_usual_slips_it_is_said_what_was_done(text: str, line: int, says: str) -> None:
+    (finding,) = findings(text)
+    assert (finding.line, says in finding.message) == (line, True), finding
+
+
 @given(st.text() | st.text("[]{}=\"'#\n,.a1 ").map(lambda tail: PLAIN + tail))
 def test_any_text_gives_findings_and_no_traceback(text: str) -> None:
     for finding in findings(text):
