@@ -311,7 +311,9 @@ def test_listeners_and_stacks_are_shown(start_shop: StartShop) -> None:
     assert [row["worker"] for row in rows if row["address"].startswith("unix:")] == [None]
     answer = shop.get("/stack?worker=1")
     assert [row["worker"] for row in answer["stacks"]] == [1]
-    assert "heartbeat.py" in answer["stacks"][0]["text"]
+    text = answer["stacks"][0]["text"]
+    assert "heartbeat.py" in text and "/workers/main.py" in text
+    assert "/supervisor/" not in text  # the calls of the master in which it was forked are not its own
 
 
 def test_the_number_of_workers_can_be_ordered(start_shop: StartShop) -> None:
