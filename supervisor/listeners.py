@@ -64,14 +64,17 @@ class Listener:
         return self.sockets[slot if len(self.sockets) > 1 else 0]
 
     def close(self) -> None:
-        """Closes the master's descriptors and removes the path of a unix socket, if it is still this socket's."""
+        """Closes the master's descriptors and removes the path of a unix socket, if it is still this socket's. A stop
+        does so twice, when it begins and at the end; what the system refuses is told once."""
+        is_first = self.sockets[0].fileno() >= 0
         for sock in self.sockets:
             sock.close()
         try:
             if self.listen.path and not self.is_given and _inode(self.listen.path) == self.inode:
                 os.unlink(self.listen.path)
         except PermissionError as error:  # the folder is not ours any more; the next start replaces a dead socket
-            log.warning("listener.not_removed", error=error)
+            if is_first:
+                log.warning("listener.not_removed", error=error)
 
     def resized(self, slots: int, where: str) -> Listener:
         """The same address for another number of slots: fewer sockets, or more that are bound and do not listen yet.

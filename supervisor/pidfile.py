@@ -18,13 +18,14 @@ _MODE = 0o644
 
 
 class PidFileError(HyperProxyError):
-    """There is another master, or the file can't be written; `key` is the setting that names it."""
+    """There is another master, or the file can't be written; `key` is the setting that names it. `or_else`: what may be
+    done instead of changing that."""
 
     kind = "pidfile"
     key = "proxy.pidfile"
 
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"cannot use the pid file {path}: {reason}; change {self.key}")
+    def __init__(self, path: str, reason: str, or_else: str = "") -> None:
+        super().__init__(f"cannot use the pid file {path}: {reason}; {or_else}change {self.key}")
 
 
 class PidFile:
@@ -71,7 +72,7 @@ def claim(path: str) -> PidFile:
         pidfile = PidFile(path, _lock(path))
         pidfile.write()
     except BlockingIOError as error:
-        raise PidFileError(path, f"it belongs to a running master{_named_in(path)}") from error
+        raise PidFileError(path, f"it belongs to a running master{_named_in(path)}", "stop that one, or ") from error
     except OSError as error:
         raise PidFileError(path, error.strerror or str(error)) from error
     return pidfile

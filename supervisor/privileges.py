@@ -26,12 +26,13 @@ _PR_SET_NO_NEW_PRIVS = 38
 
 
 class PrivilegeError(HyperProxyError):
-    """The user can't be had; `key` is the setting to change, which the text names, too."""
+    """The user can't be had; `key` is the setting to change, which the text names, too, after what may be done
+    instead."""
 
     kind = "privilege"
 
-    def __init__(self, text: str, key: str = "proxy.user") -> None:
-        super().__init__(f"{text}; change {key}")
+    def __init__(self, text: str, key: str = "proxy.user", or_else: str = "") -> None:
+        super().__init__(f"{text}; {or_else}change {key}")
         self.key = key
 
 
@@ -85,7 +86,7 @@ def _become(user: User, current: Current) -> None:
         os.setresuid(user.uid, user.uid, user.uid)
     except PermissionError as error:
         text = f"this process may not become user '{user.name}': {error.strerror}"
-        raise PrivilegeError(f"{text}; start it as root") from error
+        raise PrivilegeError(text, or_else="start it as root, or ") from error
     _prctl(_PR_SET_NO_NEW_PRIVS)
     # Changing the user takes it away: its own /proc entries would be root's, unreadable for the sidecar.
     _prctl(_PR_SET_DUMPABLE)

@@ -65,13 +65,19 @@ def serve_embedded(folder: Path, crew: Crew, estate: Estate | None) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        print(f"hyper-proxy: cannot make the data folder {folder}: {error.strerror}; use --data DIR", file=sys.stderr)
-        return os.EX_OSERR
+        return _no_folder(f"cannot make the data folder {folder}: {error.strerror}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return _no_folder(f"this user may not write into the data folder {folder}")
     code = run_master(embedded_default(str(folder)), "", crew, who_answers, estate=estate)
     if code != os.EX_OK and not there:
         with suppress(OSError):  # not empty: something is kept there
             folder.rmdir()
     return code
+
+
+def _no_folder(why: str) -> int:
+    print(f"hyper-proxy: {why}; use --data DIR", file=sys.stderr)
+    return os.EX_OSERR
 
 
 def default_data_folder() -> Path:

@@ -43,7 +43,8 @@ def test_a_second_master_is_refused_and_the_first_one_serves_on(tmp_path: Path, 
         second = start(tmp_path, path, ready=False)
         assert second.process.wait(15) == 71
         reason = f"cannot use the pid file {path}: it belongs to a running master (pid {first.process.pid})"
-        assert re.search(rf"{second.file}:\d+: error: {re.escape(reason)}; change proxy\.pidfile\n", second.read_log())
+        assert re.search(rf"{second.file}:\d+: error: {re.escape(reason)}; stop that one, or change proxy\.pidfile\n",
+                         second.read_log())
         assert ask(first.port)[3] == "a"
         assert path.read_text() == f"{first.process.pid}\n"
 

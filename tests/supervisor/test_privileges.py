@@ -30,6 +30,8 @@ KEEP_READING = ["setpriv", "--securebits", "+no_setuid_fixup", "--inh-caps", REA
 AS_NOBODY = ["setpriv", "--inh-caps", READING, "--ambient-caps", READING, "--reuid", str(NOBODY.pw_uid),
              "--regid", str(NOBODY.pw_gid), "--clear-groups"]  # fmt: skip
 
+AS_READER = [word.replace(READING, "+dac_read_search") for word in AS_NOBODY]  # who may not write what is not nobody's
+
 
 def text_of(port: int, folder: Path, user: str, workers: int = 2, group: str = "") -> str:
     """A configuration with a user, and all that root would own else."""
@@ -107,7 +109,7 @@ def refused(folder: Path, text: str, command: list[str]) -> str:
 def test_who_is_not_root_becomes_nobody_else(tmp_path: Path) -> None:
     log = refused(tmp_path, text_of(free_port(), tmp_path, "root"), AS_NOBODY if IS_ROOT else [])
     assert "this process may not become user 'root': Operation not permitted" in log
-    assert re.search(r"/\S+:\d+: error: this process may not become .*; change proxy\.user\b", log)
+    assert re.search(r"/\S+:\d+: error: this process may not become .*; start it as root, or change proxy\.user\b", log)
 
 
 def test_a_user_or_group_that_is_unknown_is_named(tmp_path: Path) -> None:
@@ -115,6 +117,18 @@ def test_a_user_or_group_that_is_unknown_is_named(tmp_path: Path) -> None:
     assert re.search(r"/\S+:\d+: error: there is no user 'n0body-at-all' on this system; change proxy\.user\b", log)
     log = refused(tmp_path, text_of(free_port(), tmp_path, "", group="n0body-at-all"), [])
     assert re.search(r"/\S+:\d+: error: there is no group 'n0body-at-all' on this system; change proxy\.group\b", log)
+
+
+def test_a_path_that_may_not_be_removed_is_told_once(tmp_path: Path) -> None:
+    folder = tmp_path / "sockets"
+    folder.mkdir()
+    for one in (tmp_path, folder) if IS_ROOT else ():
+        os.chown(one, NOBODY.pw_uid, NOBODY.pw_gid)
+    text = config_text(free_port(), listen=(f"unix:{folder}/proxy.sock",))
+    with Fleet(text, tmp_path, command=[*(AS_READER if IS_ROOT else []), *COMMAND]) as fleet:
+        folder.chmod(0o555)
+        assert fleet.stop() == 0
+        assert fleet.read_log().count(" listener.not_removed ") == 1
 
 
 def test_a_group_takes_the_place_of_the_users_own() -> None:

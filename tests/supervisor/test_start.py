@@ -23,6 +23,7 @@ from supervisor.listeners import why_no_port
 from tests.kit.fleet import COMMAND, ROOT, Fleet
 from tests.kit.ports import free_port
 from tests.supervisor.conftest import StandInFleet, StartStandIn, ask, config_text
+from tests.supervisor.test_privileges import AS_READER, IS_ROOT
 
 
 def ended(fleet: Fleet) -> int:
@@ -199,6 +200,16 @@ def test_the_embedded_default_that_finds_its_port_taken_leaves_nothing_behind(tm
     assert "127.0.0.1:22122" in done.stderr
     assert "-c FILE" in done.stderr
     assert not folder.exists()
+
+
+def test_a_data_folder_that_may_not_be_written_is_named_before_anything_starts(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o555)
+    who = AS_READER if IS_ROOT else []
+    done = subprocess.run([*who, *COMMAND, "serve", "--data", str(folder)], cwd=ROOT, capture_output=True, text=True,
+                          timeout=15)  # fmt: skip
+    said = f"hyper-proxy: this user may not write into the data folder {folder}; use --data DIR\n"
+    assert (done.returncode, done.stderr) == (71, said)
 
 
 def test_who_has_no_file_and_meets_another_fleet_is_told_to_write_one(start_standin: StartStandIn) -> None:
