@@ -94,7 +94,8 @@ def summary(old: Config, new: Config) -> str:
     parts = _counts("instance", changed, len(after.keys() - before.keys()), len(before.keys() - after.keys()))
     places = [{listen.address for instance in config.instances for listen in instance.listen} for config in (old, new)]
     listeners = _counts("listener", 0, len(places[1] - places[0]), len(places[0] - places[1]))
-    renewed = [f"{new.worker_count} new workers in the place of the old ones"] if renewing_changes(old, new) else []
+    workers = f"{new.worker_count} new worker{'s' if new.worker_count > 1 else ''} in the place of the old ones"
+    renewed = [workers] if renewing_changes(old, new) else []
     moved = [f"the sidecar is at {new.admin.address}"] if old.admin != new.admin else []
     others = [name for name in _OTHERS if getattr(old, name) != getattr(new, name)]
     tail = [f"{', '.join(others)} changed"] if others else []

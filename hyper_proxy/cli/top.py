@@ -34,9 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1
     if not SHORTEST_S <= seconds <= 3600:
-        raise argparse.ArgumentTypeError(f"from {SHORTEST_S} to 3600")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from {SHORTEST_S} to 3600")
     return seconds
 
 

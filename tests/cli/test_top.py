@@ -181,6 +181,13 @@ def test_without_a_fleet_it_says_so(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, "no fleet answers" in done.stderr) == (1, "", True)
 
 
+@pytest.mark.parametrize("text", ["often", "0", "1e9"])
+def test_an_interval_that_is_none_is_refused_with_what_it_may_be(text: str) -> None:
+    done = subprocess.run([*TOP, "--interval", text], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"error: argument --interval: '{text}' is not a number from 0.1 to 3600\n")
+
+
 def test_keys_choose_what_is_shown_and_q_ends(watched: Watched) -> None:
     with Traffic(watched.port), watched.terminal() as terminal:
         terminal.wait("SERVING")

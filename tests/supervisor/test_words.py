@@ -42,6 +42,7 @@ def test_a_finding_about_the_file_as_a_whole_has_no_key() -> None:
 def test_the_summary_says_what_changed() -> None:
     assert summary(config(), config()) == "instances unchanged; listeners unchanged"
     assert summary(config(), config(instance="b")) == "1 instance added, 1 instance removed; listeners unchanged"
+    assert "; 1 new worker in the place of the old ones" in summary(config(workers=2), config(workers=1))
     more = summary(config(), config(listen=("127.0.0.1:1", "127.0.0.1:2"), drain=9))
     assert more == "1 instance changed; 2 listeners added; drain_timeout_s changed"
 
