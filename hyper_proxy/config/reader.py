@@ -32,6 +32,13 @@ TWEMPROXY = {
 }  # fmt: skip
 """What keys of its file are called here; `hyper-proxy import nutcracker` turns a whole file into one of ours."""
 
+_ELSEWHERE = (
+    ("bind", "listen"), ("port", "listen"), ("requirepass", "password"), ("masterauth", "password"),
+    ("auth", "password"), ("databases", "dbs"), ("host", "servers"), ("port", "servers"),
+    ("path", "servers"), ("file", "servers"),
+)  # fmt: skip
+"""Words of the files of redis and of other programs, and what stands for them here."""
+
 
 class Reader:
     """Reads one file's tables; `folder` is what relative paths start from."""
@@ -101,13 +108,16 @@ class Reader:
 
     def unknown(self, section: str, key: str, path: Path) -> None:
         """A key that nothing reads: at the wrong place, or misspelt."""
-        hint = ""
+        known = self.known(section)
+        near = suggest(key, known, {word: ours for word, ours in _ELSEWHERE if ours in known})
+        hint = near
         elsewhere = [header_of(setting.section) for setting in SETTINGS if setting.key == key]
         elsewhere += [header_of(name) for name, row in SECTIONS.items() if row.key == key]
         if elsewhere:
-            hint = f"; it belongs in {' or '.join(elsewhere)}"
-        hint = hint or (f"; of twemproxy; here: {TWEMPROXY[key]}" if key in TWEMPROXY else "")
-        self.notes.add((*path, key), "HP104", f"unknown key{hint or suggest(key, self.known(section))}")
+            hint = f"; it belongs in {' or '.join(elsewhere)}" + near.replace(";", ", or", 1)
+        elif key in TWEMPROXY:
+            hint = f"; of twemproxy; here: {TWEMPROXY[key]}"
+        self.notes.add((*path, key), "HP104", f"unknown key{hint}")
 
     @staticmethod
     def known(section: str) -> list[str]:

@@ -73,7 +73,8 @@ def levels_fit(config: Config, say: Say) -> None:
             last = j == len(instance.levels) - 1
             possible = KNOWING if last else CACHES if j else (*CACHES, LOCAL)
             if level.storage and level.storage not in possible:
-                place = "the last of several levels" if last else "a level above another"
+                place = "a level above another" if level.storage != LOCAL else "between two levels"
+                place = "the last of several levels" if last else place
                 say((*path, "level", j, "storage"), f"{level.storage} cannot be {place}; {', '.join(possible)} can")
         for number, key, text in key_space_faults(config, instance) if instance.levels else ():
             say((*path, "level", number, key), text)

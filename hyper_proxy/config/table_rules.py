@@ -16,11 +16,11 @@ def needed_keys_are_there(config: Config, say: Say) -> None:
         if level.storage == "lushan" and level.lushan_db is None and fits:
             say(path, "lushan_db is missing: the rule by which the database of a key is found")
         if level.storage == "mysql":
-            if level.table is None:
+            if level.table is None and not say.is_default_for((*path, "table")):
                 say(path, "table is missing: which table holds the keys, and in which columns")
-            elif not level.table.schema and not level.database and level.table.name:
+            elif level.table is not None and not level.table.schema and not level.database and level.table.name:
                 say((*path, "table"), "database is missing: the one of the connections, or before the table's name")
-            if not level.username:
+            if not level.username and not say.is_default_for((*path, "username")):
                 say(path, "username is missing: every connection to a MySQL server has a user")
 
 

@@ -177,3 +177,9 @@ def test_what_is_read() -> None:
     assert table == Table(
         "t_{yy}", "uid", "body", "u_{db}", expires="until", databases=2, date=IdDate(22, 515483463)
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new"), [(OLD, '"profile"'), ('username = "reader"', "username = 5")])
+def test_what_has_the_wrong_type_is_not_said_to_be_missing(old: str, new: str) -> None:
+    (found,) = findings(change(FULL, old, new))
+    assert found.code == "HP105"

@@ -269,7 +269,7 @@ def test_check_refuses_what_could_not_be_coherent(tmp_path: Path) -> None:
     said = check(tmp_path, HEAD + LOCAL + SQLITE + OTHER + SQLITE)
     assert "HP213" in said and "instance 'b' writes to" in said and "keys.db" in said
     assert "add that level" in check(tmp_path, HEAD + LOCAL)
-    assert "local cannot be a level above another" in check(
+    assert "local cannot be between two levels; redis, memcache, lushan can" in check(
         tmp_path, HEAD + SQLITE.replace("sqlite", "redis").replace("keys.db", "127.0.0.1:1") + LOCAL + SQLITE
     )
     routed = SQLITE.replace("sqlite", "redis").replace("keys.db", "127.0.0.1:1") + '  route = "main"\n'
