@@ -83,6 +83,7 @@ def _become(user: User, current: Current) -> None:
         _give(user, current)
         os.setgroups(user.groups)
         os.setresgid(user.gid, user.gid, user.gid)
+        _try_on(user)
         os.setresuid(user.uid, user.uid, user.uid)
     except PermissionError as error:
         text = f"this process may not become user '{user.name}': {error.strerror}"
@@ -93,6 +94,17 @@ def _become(user: User, current: Current) -> None:
     log.info("master.user", user=user.name, uid=user.uid, gid=user.gid)
     if current.config.path and not os.access(current.config.path, os.R_OK):
         log.warning("config.unreadable", file=current.config.path, user=user.name, meaning="a reload will be refused")
+
+
+def _try_on(user: User) -> None:
+    """Children import what the master has not: a user who may not read that is told so here, while there is a way
+    back."""
+    os.seteuid(user.uid)
+    closed = [path for path in (os.__file__, __file__) if not os.access(path, os.R_OK, effective_ids=True)]
+    if closed:
+        os.seteuid(os.getuid())
+        text = f"user '{user.name}' may not read {closed[0]}, which is the program"
+        raise PrivilegeError(text, or_else="install Python and hyper_proxy where it may, or ")
 
 
 def _give(user: User, current: Current) -> None:

@@ -15,7 +15,7 @@ import psutil
 from hyper_proxy.config.load import load_text
 from supervisor.limits import needed_files
 from supervisor.privileges import user_of
-from tests.kit.fleet import Fleet
+from tests.kit.fleet import ROOT, Fleet
 from tests.kit.ports import free_port
 from tests.kit.wait import wait_for
 from tests.supervisor.conftest import ask, config_text
@@ -94,9 +94,9 @@ def test_an_upgrade_stays_the_user(tmp_path: Path) -> None:
         assert not (tmp_path / "proxy.sock").exists()
 
 
-def refused(folder: Path, text: str, command: list[str]) -> str:
+def refused(folder: Path, text: str, command: list[str], env: dict[str, str] | None = None) -> str:
     """The log of a fleet that ends with 77 and leaves nothing."""
-    fleet = Fleet(text, folder, ready=False, command=[*command, *COMMAND])
+    fleet = Fleet(text, folder, env, ready=False, command=[*command, *COMMAND])
     try:
         assert fleet.process.wait(15) == 77
     finally:
@@ -117,6 +117,16 @@ def test_a_user_or_group_that_is_unknown_is_named(tmp_path: Path) -> None:
     assert re.search(r"/\S+:\d+: error: there is no user 'n0body-at-all' on this system; change proxy\.user\b", log)
     log = refused(tmp_path, text_of(free_port(), tmp_path, "", group="n0body-at-all"), [])
     assert re.search(r"/\S+:\d+: error: there is no group 'n0body-at-all' on this system; change proxy\.group\b", log)
+
+
+def test_a_user_who_may_not_read_the_program_is_named(tmp_path: Path) -> None:
+    (tmp_path / "program").symlink_to(ROOT)  # only we may enter the folder
+    tmp_path.chmod(0o700)
+    text = text_of(free_port(), tmp_path, NOBODY.pw_name)
+    log = refused(tmp_path, text, [], env={"PYTHONPATH": str(tmp_path / "program")})
+    said = r"user 'nobody' may not read /\S+\.py, which is the program; install .* where it may, or change proxy\.user"
+    assert re.search(said if IS_ROOT else "may not become user 'nobody'", log)
+    assert "Traceback" not in log
 
 
 def test_a_path_that_may_not_be_removed_is_told_once(tmp_path: Path) -> None:
