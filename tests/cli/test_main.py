@@ -90,6 +90,19 @@ def test_a_file_is_named_with_and_without_c(words: list[str], tmp_path: Path) ->
     assert f"{file}:1: error: HP104 oops: unknown key" in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("words", [["check"], ["serve", "-c"], ["explain", "-c"], ["reshard", "-c"], ["top", "-c"]])
+def test_a_file_that_is_not_there_is_one_line_of_every_verb(words: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "gone.toml"
+    more = {"explain": ["user", "GET", "a"], "reshard": ["user"]}.get(words[0], [])
+    command = [sys.executable, "-m", "hyper_proxy", *words, str(file), *more]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode == os.EX_CONFIG
+    said = (done.stdout + done.stderr).splitlines()
+    assert [line for line in said if not line.startswith("1 error in ")] == [
+        f"{file}: error: HP101 cannot be read: No such file or directory"
+    ]
+
+
 def test_reshard_names_the_instance_that_was_meant() -> None:
     words = [sys.executable, "-m", "hyper_proxy", "reshard", "-c", "etc/minimal.toml", "usr"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=20, check=False)

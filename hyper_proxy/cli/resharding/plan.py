@@ -38,8 +38,11 @@ class WatchedFile:
         self.look_at = now + LOOK_S
         return self._state() != self.state
 
-    def _state(self) -> tuple[int, int, int]:
-        found = os.stat(self.file)
+    def _state(self) -> tuple[int, int, int] | None:
+        try:
+            found = os.stat(self.file)
+        except OSError:  # whoever loads it says why; one that goes away has changed
+            return None
         return found.st_mtime_ns, found.st_size, found.st_ino
 
 

@@ -12,6 +12,7 @@ import pytest
 import redis
 
 from hyper_proxy.cli.resharding import server as reshard_server
+from hyper_proxy.cli.resharding.plan import WatchedFile
 from hyper_proxy.cli.resharding.server import Connection, Refused
 from hyper_proxy.config.model import Level, Server
 from tests.front.reshard.conftest import Moving
@@ -174,3 +175,11 @@ def test_a_server_may_wait_for_another_one_as_long_as_it_was_told(monkeypatch: p
             new.freeze()
             with pytest.raises(Refused, match="IOERR error or timeout"):  # what it says itself, after a second
                 connection.ask("MIGRATE", "127.0.0.1", new.port, "key", 0, 1000)
+
+
+def test_a_file_that_goes_away_has_changed(tmp_path: Path) -> None:
+    file = tmp_path / "shop.toml"
+    file.touch()
+    watched = WatchedFile(str(file))
+    file.unlink()
+    assert watched.is_new()
