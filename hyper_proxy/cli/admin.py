@@ -9,7 +9,8 @@ import json
 import os
 import socket
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -42,6 +43,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--admin", metavar="ADDRESS", type=_address,
         help=f"whichever fleet answers there: HOST:PORT or unix:PATH ({DEFAULT_ADMIN})",
     )  # fmt: skip
+
+
+def seconds(least: float, most: float = 3600) -> Callable[[str], float]:
+    """For an argument: the number of seconds in its text, which is within these."""
+
+    def read(text: str) -> float:
+        with suppress(ValueError):
+            if least <= float(text) <= most:
+                return float(text)
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from {least:g} to {most:g}")
+
+    return read
 
 
 def _address(text: str) -> str:
@@ -89,7 +102,7 @@ class Admin:
             why = f"no fleet answers on {self._asked}: {error.strerror}"
             raise Unreachable(why + self._moved) from error
         except OSError as error:
-            raise Unreachable(f"the fleet does not answer on {self._asked}: {error}") from error
+            raise Unreachable(f"the fleet does not answer on {self._asked}: {error.strerror or error}") from error
         except (http.client.HTTPException, ValueError) as error:
             other = f"what answers on {self._asked} is no sidecar of a fleet, which has the address of [admin] listen"
             raise Unreachable(other) from error

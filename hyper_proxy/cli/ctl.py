@@ -22,7 +22,7 @@ OK, FAILED, USAGE = 0, 1, 2
 UNAUTHORIZED = 401
 TOKEN_HINT = f"\nctl takes it from the file of -c FILE, or from the environment: {sidecar.TOKEN_VARIABLE}"
 
-POLL_S = 0.1
+POLL_S, LONGEST_S = 0.1, 86400.0
 HEALTH, WAITS, UPGRADES = "health", "wait-ready", "upgrade"
 # An upgrade has a deadline of its own: [proxy] upgrade_timeout_s, 30 s by default.
 TIMEOUTS_S = {WAITS: 30.0, UPGRADES: 90.0}
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--worker", type=int, metavar="N", help="of show stats, clients, stack, disconnect: this one")
     parser.add_argument("--limit", type=int, metavar="N", help="of show clients, slowlog and keys: how many")
     seconds = ", ".join(f"{name} ({seconds:g})" for name, seconds in TIMEOUTS_S.items())
-    parser.add_argument("--timeout", type=float, metavar="S", help=f"seconds, of {seconds}")
+    parser.add_argument("--timeout", type=sidecar.seconds(0, LONGEST_S), metavar="S", help=f"seconds, of {seconds}")
     parser.add_argument("words", metavar="VERB", nargs="*", help=argparse.SUPPRESS)
     width = max(len(usage(name)) for name in ORDERS)
     lines = [f"  {usage(name):{width}}  {order.help}" for name, order in ORDERS.items()]

@@ -30,13 +30,23 @@ ANSWER_S = 1.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """[-c FILE | FILE | --data DIR]"""
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("file", metavar="FILE", nargs="?", help="the same as -c FILE")
-    which.add_argument("-c", "--config", metavar="FILE", help="the configuration; without it, the embedded default")
+    which.add_argument("file", metavar="FILE", nargs="?", type=_named, help="the same as -c FILE")
+    which.add_argument(
+        "-c", "--config", metavar="FILE", type=_named, help="the configuration; without it, the embedded default"
+    )
     which.add_argument(
         "--data",
         metavar="DIR",
+        type=_named,
         help="where the embedded default keeps its database: $XDG_STATE_HOME/hyper_proxy, else ./hyper_proxy-data",
     )
+
+
+def _named(text: str) -> str:
+    """Not "", which is what a shell makes of a variable that nobody has set: that asks for no embedded default."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty: is a variable not set?")
+    return text
 
 
 def run(arguments: argparse.Namespace) -> int:

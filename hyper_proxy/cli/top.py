@@ -28,19 +28,11 @@ PRINT_COLUMNS = 160
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """[-c FILE | --admin ADDRESS] [--interval S] [--once] [--json]"""
     sidecar.add_arguments(parser)
-    parser.add_argument("--interval", type=_seconds, default=INTERVAL_S, metavar="S", help="between readings (1)")
+    parser.add_argument(
+        "--interval", type=sidecar.seconds(SHORTEST_S), default=INTERVAL_S, metavar="S", help="between readings (1)"
+    )
     parser.add_argument("--once", action="store_true", help="print what happens within one interval, and end")
     parser.add_argument("--json", action="store_true", help="the same as numbers; implies --once")
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1
-    if not SHORTEST_S <= seconds <= 3600:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number from {SHORTEST_S} to 3600")
-    return seconds
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -49,6 +49,10 @@ def test_version_says_whether_the_hot_loops_are_compiled(capsys: pytest.CaptureF
     (["ctl", "--admin", "127.0.0.1", "health"], "'127.0.0.1' has no port: host:port is wanted"),
     (["explain"], "usage: hyper-proxy explain -c FILE [--json] INSTANCE COMMAND [ARG...]"),
     (["serve", "-c", "x.toml", "y.toml"], "not allowed with argument"),
+    (["serve", "-c", ""], "argument -c/--config: it is empty: is a variable not set?"),
+    (["serve", ""], "argument FILE: it is empty: is a variable not set?"),
+    (["serve", "--data", ""], "argument --data: it is empty: is a variable not set?"),
+    (["ctl", "--timeout", "nan", "wait-ready"], "'nan' is not a number from 0 to 86400"),
 ])
 def test_wrong_usage_is_status_2(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
@@ -101,6 +105,11 @@ def test_a_file_that_is_not_there_is_one_line_of_every_verb(words: list[str], tm
     assert [line for line in said if not line.startswith("1 error in ")] == [
         f"{file}: error: HP101 cannot be read: No such file or directory"
     ]
+
+
+def test_why_a_fleet_can_not_be_asked_is_in_the_words_of_the_system(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["ctl", "--admin", "unix:/dev/null/a", "health"]) == 1
+    assert capsys.readouterr().err == "hyper-proxy: the fleet does not answer on unix:/dev/null/a: Not a directory\n"
 
 
 def test_reshard_names_the_instance_that_was_meant() -> None:
