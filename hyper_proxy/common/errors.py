@@ -59,10 +59,11 @@ class BackendError(HyperProxyError):
     loading (it reads its keys from its disk, and serves nobody),
     drained, maintenance (an operator has taken it out of service), busy (too much is pending), room (its peer serves),
     moving (its keys go to another server just now, and could not be handed over),
-    exhausted (no descriptor for a connection), unknown (nobody has told where the server is), late (it is optional, and
-    was passed by), closed (the proxy itself has ended the connection or the storage), plugin (a fault of its code),
-    client (see NoDatabase), internal; of a file also locked, full, broken, unwritable, size, io; of a SQL server also
-    these, login (it refused the user), schema (the table is not as configured), value (it refused one).
+    exhausted (no descriptor for a connection), memory (the proxy has none for the reply), late (it is optional, and was
+    passed by), unknown (nobody has told where the server is), closed (the proxy itself has ended the connection or the
+    storage), plugin (a fault of its code), client (see NoDatabase), internal; of a file also locked, full, broken,
+    unwritable, size, io; of a SQL server also these, login (it refused the user), schema (the table is not as
+    configured), value (it refused one).
     sent: may the server have done what it was asked? Then only who may repeat the request can ask somebody else.
     untried: was it not asked at all, because it failed a while ago? Then this says nothing about how it is now.
     """

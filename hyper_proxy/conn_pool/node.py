@@ -183,6 +183,10 @@ class Node:
         self.errors[kind] += 1
         return self._say(kind, detail)
 
+    def unread(self) -> BackendError:
+        """For a reply that the proxy had no memory for: the server has not failed, so nothing is counted."""
+        return self._say("memory", "the reply is dropped: the proxy has no memory for it ([proxy] max_memory)")
+
     @property
     def where(self) -> str:
         """The server as errors name it."""

@@ -28,7 +28,7 @@ from hyper_proxy.storage.edits import last_edits
 from hyper_proxy.storage.keyvalue import Change, Edit, Expire, Item, KeyValue, Mode, NotANumber, Outcome, Put
 from hyper_proxy.storage.memcache import MemcacheGreeting
 from hyper_proxy.storage.memcache_cache import values_in
-from hyper_proxy.storage.memcache_replies import ERRORS, MemcacheParser
+from hyper_proxy.storage.memcache_replies import DROPPED, ERRORS, MemcacheParser
 from hyper_proxy.storage.sharded import Sharded
 from hyper_proxy.storage.turns import Turns
 
@@ -222,6 +222,8 @@ class MemcacheShard(KeyValue):
         """Raises BackendError for an error, or ClientError for what is the client's fault."""
         if not reply.startswith(ERRORS):
             return
+        if reply == DROPPED:
+            raise lane.node.unread()
         if b"non-numeric" in reply:
             raise NotANumber
         kind = next((kind for words_, kind in KINDS.items() if words_ in reply), "protocol")

@@ -40,7 +40,7 @@ from hyper_proxy.storage.keyvalue import (
 )
 from hyper_proxy.storage.redis import RedisGreeting, encode
 from hyper_proxy.storage.redis_cache import elements
-from hyper_proxy.storage.resp import RespParser
+from hyper_proxy.storage.resp import DROPPED, RespParser
 from hyper_proxy.storage.sharded import Sharded
 from hyper_proxy.storage.turns import Turns
 
@@ -190,6 +190,8 @@ class RedisShard(KeyValue):
         """The reply, which is no error. Raises BackendError, or ClientError for what is the client's fault."""
         if reply[:1] != b"-":
             return reply
+        if reply == DROPPED:
+            raise lane.node.unread()
         text = reply[1:-2].decode(errors="replace")
         if b"WRONGTYPE" in reply:
             raise ClientError(OTHER_TYPE)

@@ -25,7 +25,9 @@ from hyper_proxy.stats.classes import ADMIN, IDEMPOTENT, READ
 from hyper_proxy.stats.tier import TierStats
 from hyper_proxy.storage.cache import NOTHING, Answer, Cache
 from hyper_proxy.storage.keyvalue import Item
+from hyper_proxy.storage.memcache_replies import DROPPED as MEMCACHE_DROPPED
 from hyper_proxy.storage.redis_servers import servers_of
+from hyper_proxy.storage.resp import DROPPED as REDIS_DROPPED
 from hyper_proxy.storage.sharded import Locate
 from hyper_proxy.tunnel.batch import Batch
 from hyper_proxy.tunnel.deadline import send_by
@@ -39,6 +41,7 @@ SPARE_BYTES = 1 << 20
 REST_S = 5.0
 
 NOWHERE = -1
+UNREAD = (REDIS_DROPPED, MEMCACHE_DROPPED)  # what stands for a reply that there was no memory for
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,8 @@ class Tier:
         try:
             return self.cache.answers(reply, part.keys)
         except (ReplyError, ValueError) as fault:
+            if reply in UNREAD:
+                raise lane.node.unread() from None
             if reply[:1] == b"-" or reply.startswith((b"SERVER_ERROR", b"ERROR")):
                 raise self.fault(part.shard, str(fault)) from None
             raise lane.distrust(str(fault)) from None

@@ -6,7 +6,9 @@ from hyper_proxy.common.errors import BackendError, ClientError, HyperProxyError
 from hyper_proxy.storage.keyvalue import NotANumber, NumberOverflow
 
 # What a storage's failure is to an HTTP client; any other kind is a bad gateway.
-BACKEND_STATUS = {"timeout": 504, "queue": 503, "busy": 503, "backoff": 503, "closed": 503, "loading": 503}
+BACKEND_STATUS = {
+    "timeout": 504, "queue": 503, "busy": 503, "backoff": 503, "closed": 503, "loading": 503, "memory": 503,
+}  # fmt: skip
 
 SHOWN = 40  # characters of a name that is not known
 
