@@ -130,6 +130,8 @@ class Pipe:
             messages = self._reader.feed(data)
         except BlockingIOError:
             return False
+        except ConnectionResetError:  # it died before it had read all: whoever reaps it says which and why
+            data, messages = b"", []
         except (OSError, FrameError) as error:
             log.error("pipe.broken", error=error)
             data, messages = b"", []

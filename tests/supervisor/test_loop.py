@@ -129,10 +129,19 @@ def test_the_end_is_told_once_and_sending_after_it_is_refused(loop: Loop, ends: 
     assert ends.pipe.send({"type": "drain"}) is False
 
 
-def test_nonsense_ends_the_pipe(loop: Loop, ends: Ends) -> None:
+def test_a_child_that_dies_over_what_it_has_not_read_has_ended_and_nothing_is_broken(
+    loop: Loop, ends: Ends, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ends.pipe.send({"type": "drain"})
+    ends.other.close()
+    loop.turn()
+    assert (ends.ended, capfd.readouterr().err) == (1, "")
+
+
+def test_nonsense_ends_the_pipe(loop: Loop, ends: Ends, capfd: pytest.CaptureFixture[str]) -> None:
     ends.other.send(b"\xff" * 8)
     loop.turn()
-    assert ends.ended == 1
+    assert (ends.ended, "error pipe.broken" in capfd.readouterr().err) == (1, True)
 
 
 def test_the_end_is_said_after_all_that_was_sent(loop: Loop, ends: Ends) -> None:
