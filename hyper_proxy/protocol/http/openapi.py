@@ -52,7 +52,7 @@ def _key_operations() -> dict[str, Any]:
         "expire": {"ttl": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": MAX_TTL_S}},
     }
     bodies = [
-        {"type": "object", "required": ["op", *(["value"] if name == "append" else [])],
+        {"type": "object", "required": ["op", *([] if name == "incr" else properties)],
          "properties": {"op": {"const": name}, **properties}, "additionalProperties": False}
         for name, properties in operations.items()
     ]  # fmt: skip

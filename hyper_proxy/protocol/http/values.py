@@ -114,8 +114,8 @@ def append(kv: KeyValue, key: bytes, content: dict[str, Any]) -> Response:
 
 
 def expire(kv: KeyValue, key: bytes, content: dict[str, Any]) -> Response:
-    """{"op": "expire", "ttl": seconds, or null for never}."""
-    ttl = content.get("ttl")
+    """{"op": "expire", "ttl": seconds, or null for never}: who forgets it does not mean never."""
+    ttl = content.get("ttl", 0)
     if ttl is not None and (not isinstance(ttl, int | float) or isinstance(ttl, bool) or not 0 < ttl <= MAX_TTL_S):
         raise Refusal(400, "bad_operation", f"ttl is a number of seconds, above 0 and at most {MAX_TTL_S}, or null")
     if kv.expire_many([key], None if ttl is None else time.time() + ttl)[0] is None:

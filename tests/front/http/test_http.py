@@ -107,7 +107,7 @@ def test_operations(web: Web) -> None:
     assert web.post("/v1/web/nothing", op="expire", ttl=50).status == 404
     assert web.post("/v1/web/n", op="incr", by=2.0).json == {"value": -2}
     wrong: list[dict[str, object]] = [
-        {}, {"op": "x"}, {"op": {}}, {"op": "expire", "ttl": 1e11}, {"op": "expire", "ttl": -1},
+        {}, {"op": "x"}, {"op": {}}, {"op": "expire"}, {"op": "expire", "ttl": 1e11}, {"op": "expire", "ttl": -1},
         {"op": "incr", "by": "1"}, {"op": "incr", "by": 0.5}, {"op": "incr", "by": 2**63}, {"op": "append"},
     ]  # fmt: skip
     for content in wrong:
