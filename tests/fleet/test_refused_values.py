@@ -54,7 +54,7 @@ def start(
 
 def records(fleet: Fleet) -> list[tuple[str, int, str]]:
     """The command, the number of requests and the key of all records so far."""
-    lines = [line for line in fleet.read_log().rpartition("\n")[0].splitlines() if '"request.' in line]
+    lines = [line for line in fleet.read_log().splitlines() if '"request.' in line]
     return [(record["command"], record["requests"], record["key"]) for record in map(json.loads, lines)]
 
 

@@ -42,6 +42,12 @@ class Verdict:
     body: dict[str, Any]
 
 
+def whole_lines(log: Path) -> str:
+    """A log so far, without a line that is just being written: who reads meanwhile sees it up to the end of a page."""
+    text = log.read_text(errors="replace")
+    return text[: text.rfind("\n") + 1]
+
+
 class Fleet:
     """A running proxy; [admin] is added to the configuration, on a free port, when it has none."""
 
@@ -142,7 +148,7 @@ class Fleet:
 
     def read_log(self) -> str:
         """What it wrote to standard error so far."""
-        return self.log.read_text(errors="replace")
+        return whole_lines(self.log)
 
     def log_contains(self, text: str) -> bool:
         """Has it written this?"""

@@ -47,7 +47,7 @@ def test_quick_deaths_come_slower_and_slower_until_the_slot_is_given_up_for_a_wh
     pauses = [after - before for before, after in pairwise(ends)]
     assert len(ends) == DEATHS
     assert all(pause >= 0.1 * 2**number for number, pause in enumerate(pauses))
-    wait_for(lambda: "slot.adopted slot=1" in fleet.read_log(), "a neighbour accepts for it")
+    fleet.wait_log("slot.adopted slot=1")
     assert {ask(fleet.port)[0] for _ in range(40)} == {"0"}
     row = worker(fleet, 1)
     assert (row["state"], row["pid"], row["adopted_by"], row["restarts"]) == ("quarantined", 0, 0, DEATHS - 1)

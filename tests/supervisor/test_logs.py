@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+from tests.kit.fleet import whole_lines
 from tests.kit.wait import wait_for
 from tests.supervisor.conftest import Connect, StandInFleet, StartStandIn, ctl
 from tests.supervisor.standin import LINES
@@ -26,7 +27,7 @@ def open_logs(fleet: StandInFleet, folder: Path) -> list[str]:
 
 def rows(path: Path) -> list[dict[str, Any]]:
     """The lines of a log in JSON."""
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in whole_lines(path).splitlines()]
 
 
 def said(fleet: StandInFleet, connect: Connect, number: int) -> None:
@@ -80,12 +81,12 @@ def test_a_level_of_a_reload_holds(start_standin: StartStandIn, connect: Connect
     fleet = start_standin(workers=1, extra=section(path))
     fleet.change(workers=1, extra=section(path, level="error"))
     assert fleet.reload().accepted
-    before = path.read_text()
+    before = whole_lines(path)
     said(fleet, connect, 1)
     fleet.kill_worker(0)
-    wait_for(lambda: "worker.ended" in path.read_text()[len(before) :], "an error is logged")
+    wait_for(lambda: "worker.ended" in whole_lines(path)[len(before) :], "an error is logged")
     wait_for(fleet.is_ready, "its successor is there")
-    assert {line.split()[1] for line in path.read_text()[len(before) :].splitlines()} == {"error"}
+    assert {line.split()[1] for line in whole_lines(path)[len(before) :].splitlines()} == {"error"}
 
 
 def test_usr1_opens_all_files_anew(start_standin: StartStandIn, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_what_it_said_while_it_loaded_counts_no_longer(build: Callable[..., Site
     site = build("redis", "", below=LONG, workers=1)
     server, peer = prepare(site), site.rooms[1][0]
     peer.kill()
-    wait_for(lambda: "room.spare_down" in site.fleet.read_log(), "there is nobody to take its place")
+    site.fleet.wait_log("room.spare_down")
     load_slowly(server)
     client = redis.Redis(port=site.port, db=3, socket_timeout=20, retry=Retry(NoBackoff(), 0))
     site.stack.enter_context(client)

@@ -153,7 +153,7 @@ def test_a_server_that_misses_too_much_is_copied_whole(build: Callable[..., Site
     client.delete("gone")
     for index in range(4000):
         client.set(f"a key with a rather long name, number {index}", str(index))
-    wait_for(lambda: b"room.lost" in site.fleet.read_log().encode(), "it is said")
+    site.fleet.wait_log("room.lost")
     site.revive(0, "freeze")
     site.wait_until_served_by(0)
     assert len(wait_until_equal(site)) == 4000

@@ -48,7 +48,7 @@ def test_a_pin_waits_until_the_room_is_equal(build: Callable[..., Site]) -> None
     client = site.client()
     site.wait_until_served_by(0)
     site.kill(1, "freeze")
-    wait_for(lambda: b"room.spare_down" in site.fleet.log.read_bytes(), "the spare is missed")
+    site.fleet.wait_log("room.spare_down")
     for index in range(100):
         client.set(f"k{index}", str(index))
     pin(site, "second")
