@@ -1,4 +1,4 @@
-"""hyper_proxy: one proxy between applications and their redis, memcached, Lushan and SQLite storage.
+"""hyper_proxy: one proxy between applications and their redis, memcached, Lushan, MySQL and SQLite storage.
 
 Bytes travel down the folders entry, protocol, tenant, hashing, tunnel, storage, conn_pool, and the replies come back up
 as return values. ARCHITECTURE.md follows one MGET through them, file by file.
