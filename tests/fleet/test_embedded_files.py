@@ -12,6 +12,7 @@ import pytest
 import redis
 
 from tests.kit.fleet import Fleet
+from tests.kit.key_values import sqlite_level
 from tests.kit.ports import free_port
 from tests.kit.wait import wait_for
 
@@ -21,15 +22,12 @@ INSTANCE = """
 name = "{name}"
 protocol = "redis"
 listen = ["127.0.0.1:{port}"]
-  [[instance.level]]
-  storage = "sqlite"
-  servers = ["{file}"]
 """
 KEYS = 50
 
 
 def instance(name: str, port: int, file: Path) -> str:
-    return INSTANCE.format(name=name, port=port, file=file)
+    return INSTANCE.format(name=name, port=port) + sqlite_level(str(file))
 
 
 def fill(port: int) -> None:

@@ -13,6 +13,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from tests.kit.fleet import Fleet
+from tests.kit.key_values import sqlite_level
 from tests.kit.ports import free_port
 from tests.kit.servers import Running, redis_server
 from tests.kit.wait import wait_for
@@ -33,11 +34,6 @@ REDIS = """
   db = {db}
   servers = ["127.0.0.1:{a} a", "127.0.0.1:{b} b"]
 """
-SQLITE = """
-  [[instance.level]]
-  storage = "sqlite"
-  servers = ["keys.db"]
-"""
 
 
 @pytest.fixture
@@ -55,7 +51,7 @@ def test_a_client_ends_when_its_instance_becomes_another_kind(serve: Callable[..
     fleet, port = serve()
     old = redis.Redis(port=port, db=3, protocol=2, single_connection_client=True, retry=Retry(NoBackoff(), 0))
     old.set("k", "v")
-    fleet.write((HEAD + SQLITE).format(port=port))
+    fleet.write(HEAD.format(port=port) + sqlite_level())
     assert fleet.reload().accepted
     with pytest.raises(redis.ConnectionError):
         old.get("k")

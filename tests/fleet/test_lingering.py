@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from tests.kit.fleet import Fleet
+from tests.kit.key_values import sqlite_level
 from tests.kit.ports import free_port
 from tests.kit.servers import Running
 from tests.kit.wait import wait_for
@@ -30,10 +31,9 @@ listen = ["127.0.0.1:{port}"]
   max_value_bytes = "{value}"
   max_request_bytes = "1MB"
   max_clients = 10
-  [[instance.level]]
-  storage = "{storage}"
-  servers = ["{server}"]
+{level}
 """
+SERVER = '  [[instance.level]]\n  storage = "{protocol}"\n  servers = ["{server}"]\n'
 SENT = 64 << 20  # more than the buffers of both ends hold
 LINGER_S = 2.0  # as of docs/errors.md, all of these
 MOST_CLIENTS = 128
@@ -52,13 +52,13 @@ def serve(
     start_fleet: Callable[[str], Fleet], redis_nodes: list[Running], memcached_nodes: list[Running]
 ) -> Serve:
     """`serve(protocol)`: the fleet and its port."""
-    servers = {"redis": redis_nodes[0].address, "memcache": memcached_nodes[0].address, "http": "keys.db"}
+    servers = {"redis": redis_nodes[0], "memcache": memcached_nodes[0]}
+    levels = {name: SERVER.format(protocol=name, server=server.address) for name, server in servers.items()}
+    levels["http"] = sqlite_level()
 
     def start(protocol: str, value: str = "1GB") -> tuple[Fleet, int]:
         port = free_port()
-        storage = "sqlite" if protocol == "http" else protocol
-        text = CONFIG.format(protocol=protocol, port=port, storage=storage, server=servers[protocol], value=value)
-        return start_fleet(text), port
+        return start_fleet(CONFIG.format(protocol=protocol, port=port, level=levels[protocol], value=value)), port
 
     return start
 

@@ -21,6 +21,12 @@ PATIENT = Timeout(5000, 5000, 5000)
 FULL = Table("kv", "k", "v", flags="f", expires="e", version="ver", id="id")
 
 
+def sqlite_level(file: str = "keys.db") -> str:
+    """A level of a configuration. It has more than the usual 200 ms: the disk of a busy machine may take that long."""
+    times = "timeout = { read_ms = 5000, queue_ms = 10000 }"
+    return f'  [[instance.level]]\n  storage = "sqlite"\n  servers = ["{file}"]\n  {times}\n'
+
+
 @contextmanager
 def open_sqlite(folder: Path) -> Iterator[KeyValue]:
     """In a file of its own."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.kit.key_values import sqlite_level
+
 
 def config(plugins: Sequence[str], *instances: str, proxy: str = "", workers: int = 1) -> str:
     """A file with these plug-ins and instances."""
@@ -16,6 +18,7 @@ def instance(protocol: str, port: int, storage: str = "sqlite", servers: Sequenc
              limits: str = "") -> str:
     """One instance of one level; `more` are lines of the level."""
     listed = ", ".join(f'"{name}"' for name in servers)
+    level = f'  [[instance.level]]\n  storage = "{storage}"\n  servers = [{listed}]\n'
     return f"""
 [[instance]]
 name = "{protocol}{port}"
@@ -23,10 +26,7 @@ protocol = "{protocol}"
 listen = ["127.0.0.1:{port}"]
   [instance.limits]
   {limits}
-  [[instance.level]]
-  storage = "{storage}"
-  servers = [{listed}]
-  {more}
+{sqlite_level(*servers) if storage == "sqlite" else level}  {more}
 """
 
 

@@ -15,6 +15,7 @@ import redis
 from hyper_proxy.common.keyname import digest
 from tests.front.http.web import CHUNKED, PUT, Web
 from tests.kit.fleet import Fleet
+from tests.kit.key_values import sqlite_level
 from tests.kit.ports import free_port
 from tests.kit.servers import redis_server
 from tests.kit.wait import wait_for
@@ -175,9 +176,9 @@ def test_clients_go_on_over_a_reload_to_another_kind_of_storage(tmp_path: Path) 
     with ExitStack() as stack:
         port, server = free_port(), redis_server()
         stack.callback(server.stop)
-        levels = ['storage = "sqlite"\nservers = ["keys.db"]', f'storage = "redis"\nservers = ["{server.address}"]']
+        levels = [sqlite_level(), f'[[instance.level]]\nstorage = "redis"\nservers = ["{server.address}"]']
         head = f'[proxy]\nworkers = 1\n[[instance]]\nname = "web"\nprotocol = "http"\nlisten = ["127.0.0.1:{port}"]\n'
-        fleet = stack.enter_context(Fleet(head + "[[instance.level]]\n" + levels[0], tmp_path))
+        fleet = stack.enter_context(Fleet(head + levels[0], tmp_path))
         raw = Raw(port)
         for number in range(4):
             raw.sock.sendall(PUT + b"Content-Length: 1\r\n\r\n%d" % number + GET % b"a")
@@ -186,8 +187,7 @@ def test_clients_go_on_over_a_reload_to_another_kind_of_storage(tmp_path: Path) 
             while response[-1] != b"\r\n":
                 response.append(raw.file.readline())
             assert raw.file.read(1) == b"%d" % number
-            level = levels[(number + 1) % 2]
-            fleet.write(head + "[[instance.level]]\n" + level)
+            fleet.write(head + levels[(number + 1) % 2])
             assert fleet.reload().accepted
         raw.close()
         with redis.Redis(port=server.port) as storage:

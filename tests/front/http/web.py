@@ -11,6 +11,7 @@ import redis
 
 from tests.kit.fleet import Fleet
 from tests.kit.http import Answer, ask
+from tests.kit.key_values import sqlite_level
 from tests.kit.ports import free_port
 
 CONFIG = """[proxy]
@@ -25,16 +26,12 @@ listen = ["127.0.0.1:{http}"]
   max_line_bytes = 4000
   max_key_bytes = 100
   {limits}
-  [[instance.level]]
-  storage = "sqlite"
-  servers = ["keys.db"]
+{level}
 [[instance]]
 name = "user"
 protocol = "redis"
 listen = ["127.0.0.1:{redis}"]
-  [[instance.level]]
-  storage = "sqlite"
-  servers = ["keys.db"]
+{level}
 """
 PUT = b"PUT /v1/web/a HTTP/1.1\r\nHost: x\r\n"
 CHUNKED = PUT + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -46,8 +43,8 @@ class Web:
     def __init__(self, stack: ExitStack, folder: Path, more: str = "", limits: str = "", workers: int = 2) -> None:
         """more: further lines of the configuration; limits: of its limits."""
         self.port, redis_port = free_port(), free_port()
-        text = CONFIG.format(http=self.port, redis=redis_port, limits=limits, workers=workers) + more
-        self.fleet = stack.enter_context(Fleet(text, folder))
+        settings = {"http": self.port, "redis": redis_port, "limits": limits, "workers": workers}
+        self.fleet = stack.enter_context(Fleet(CONFIG.format(level=sqlite_level(), **settings) + more, folder))
         self.redis = stack.enter_context(redis.Redis(port=redis_port))
         self.connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
         stack.callback(self.connection.close)

@@ -12,6 +12,7 @@ import redis
 from hyper_proxy.config.model import Level, Server
 from hyper_proxy.tunnel.succession import successors
 from tests.kit.fleet import Fleet
+from tests.kit.key_values import sqlite_level
 from tests.kit.ports import free_port
 from tests.kit.servers import Running, memcached, redis_server
 from tests.kit.wait import wait_for
@@ -62,7 +63,7 @@ def test_what_is_owed_to_a_cache_is_owed_when_another_level_is_put_above(
         cache, other = stack.enter_context(redis_server()), stack.enter_context(start())
         kept = stack.enter_context(redis.Redis(port=cache.port))
         head = HEAD.format(port=(port := free_port()))
-        levels = LEVEL.format(storage="redis", server=cache.address) + LEVEL.format(storage="sqlite", server="keys.db")
+        levels = LEVEL.format(storage="redis", server=cache.address) + sqlite_level()
         fleet = stack.enter_context(Fleet(head + levels, tmp_path))
         client = stack.enter_context(redis.Redis(port=port))
         client.set("key", "old")
@@ -73,5 +74,5 @@ def test_what_is_owed_to_a_cache_is_owed_when_another_level_is_put_above(
         fleet.write(head + LEVEL.format(storage=storage, server=other.address) + levels)
         assert fleet.reload().accepted
         kept.config_set("maxmemory", 0)
-        wait_for(lambda: kept.get("key") != b"old", "the cache is told of the write", 5)
-        wait_for(lambda: client.get("key") == b"new", "nobody has the old value any more", 5)
+        wait_for(lambda: kept.get("key") != b"old", "the cache is told of the write")
+        wait_for(lambda: client.get("key") == b"new", "nobody has the old value any more")

@@ -9,6 +9,7 @@ import pytest
 import redis
 
 from tests.kit.fleet import Fleet
+from tests.kit.key_values import sqlite_level
 from tests.kit.ports import free_port
 from tests.kit.servers import redis_server
 from tests.kit.wait import wait_for
@@ -23,9 +24,6 @@ listen = ["127.0.0.1:{port}"]
   [[instance.level]]
   storage = "redis"
   servers = ["{cache}"]
-  [[instance.level]]
-  storage = "sqlite"
-  servers = ["keys.db"]
 """
 
 
@@ -35,7 +33,8 @@ def test_a_drain_waits_for_a_cache_that_takes_no_writes(tmp_path: Path, drain: i
         server = stack.enter_context(redis_server())
         cache = stack.enter_context(redis.Redis(port=server.port))
         port = free_port()
-        fleet = stack.enter_context(Fleet(CONFIG.format(drain=drain, port=port, cache=server.address), tmp_path))
+        config = CONFIG.format(drain=drain, port=port, cache=server.address) + sqlite_level()
+        fleet = stack.enter_context(Fleet(config, tmp_path))
         client = stack.enter_context(redis.Redis(port=port))
         client.set("key", "old")
         wait_for(lambda: client.get("key") and cache.get("key") == b"old", "a copy is kept", 15)

@@ -19,12 +19,13 @@ import redis
 from hyper_proxy.storage.cache import MARK
 from tests.kit.clients import Crowd
 from tests.kit.fleet import Fleet
+from tests.kit.key_values import sqlite_level
 from tests.kit.mariadb import FULL_COLUMNS, MariaDb
 from tests.kit.ports import free_port
 from tests.kit.servers import Running, memcached, redis_server
 from tests.kit.wait import wait_for
 
-SQLITE = '  [[instance.level]]\n  storage = "sqlite"\n  servers = ["keys.db"]\n'
+SQLITE = sqlite_level()
 KEYS = [f"key:{number}" for number in range(30)]
 
 

@@ -12,6 +12,7 @@ import redis
 
 from hyper_proxy.storage.cache import MARK, NOTHING
 from tests.kit.fleet import Fleet
+from tests.kit.key_values import sqlite_level
 from tests.kit.ports import free_port
 from tests.kit.servers import redis_server
 from tests.kit.wait import wait_for
@@ -28,7 +29,7 @@ class Front:
             f'listen = ["127.0.0.1:{self.port}"]\n[instance.write_back]\n{write_back}\n'
             f'[[instance.level]]\nstorage = "redis"\nservers = ["{server.address}"]\n'
             f'timeout = {{ connect_ms = 1000, read_ms = 1000 }}\n'
-            f'[[instance.level]]\nstorage = "sqlite"\nservers = ["keys.db"]\n', folder,
+            + sqlite_level(), folder,
         ))  # fmt: skip
         self.client = stack.enter_context(redis.Redis(port=self.port))
         self.cache = stack.enter_context(redis.Redis(port=server.port))

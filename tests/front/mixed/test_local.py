@@ -22,12 +22,12 @@ import redis
 
 from tests.kit.clients import Crowd
 from tests.kit.fleet import Fleet
+from tests.kit.key_values import sqlite_level
 from tests.kit.ports import free_port
 from tests.kit.servers import memcached, redis_server
 from tests.kit.wait import wait_for
 
-TIMES = "  timeout = { read_ms = 5000, queue_ms = 5000 }\n"
-SQLITE = f'  [[instance.level]]\n  storage = "sqlite"\n  servers = ["keys.db"]\n{TIMES}'
+SQLITE = sqlite_level()
 LOCAL = '  [[instance.level]]\n  storage = "local"\n'
 
 ALLOWED = {"redis": '"FLUSHALL"', "memcache": "", "http": ""}

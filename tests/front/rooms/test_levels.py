@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
+from tests.kit.key_values import sqlite_level
 from tests.kit.mariadb import FULL_COLUMNS, MariaDb
 from tests.kit.rooms import Site
 from tests.kit.wait import wait_for
 
-# So that a node that is well is not taken for dead, nor a file for stuck, because the machine is busy.
+# So that a node that is well is not taken for dead because the machine is busy.
 PATIENT = "    [instance.level.timeout]\n    read_ms = 1000\n"
-BELOW = '  [[instance.level]]\n  storage = "sqlite"\n  servers = ["keys.db"]\n  timeout = { queue_ms = 10000 }\n'
+BELOW = sqlite_level()
 KEYS = 30  # of each client
 WRITES = 0.1
 

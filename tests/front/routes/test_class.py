@@ -11,6 +11,7 @@ import pytest
 import redis
 
 from tests.front.routes.conftest import READ_MS, Routed
+from tests.kit.key_values import sqlite_level
 from tests.kit.wait import wait_for
 
 ROUTE = '{ class = { read = "copies", write = "main" } }'
@@ -41,8 +42,7 @@ def test_a_transaction_is_where_writes_go(routed: Callable[..., Routed], kind: s
 def test_what_is_found_below_is_kept_by_the_master_of_the_replica_that_is_read_from(
     routed: Callable[..., Routed], kind: str
 ) -> None:
-    below = '  [[instance.level]]\n  storage = "sqlite"\n  servers = ["k.db"]\n'
-    proxy = routed({"main": 1, "copies": 1}, ROUTE, below)
+    proxy = routed({"main": 1, "copies": 1}, ROUTE, sqlite_level())
     master, replica, client = proxy.server("main", 0), proxy.server("copies", 0), proxy.client()
     replica.replicaof("127.0.0.1", proxy.pools["main"][0].port)
     wait_for(lambda: replica.info("replication")["master_link_status"] == "up", "it is a replica")

@@ -13,6 +13,7 @@ import redis
 from hyper_proxy.storage.cache import MARK
 from tests.front.routes.conftest import READ_MS, START, TIMES
 from tests.kit.fleet import Fleet
+from tests.kit.key_values import sqlite_level
 from tests.kit.ports import free_port
 from tests.kit.servers import Running
 from tests.kit.wait import wait_for
@@ -57,7 +58,7 @@ class Copies:
             f'[[instance]]\nname = "{name}"\nprotocol = "redis"\nlisten = ["127.0.0.1:{self.ports[name]}"]\n'
             f'  [[instance.level]]\n  storage = "{self.kind}"\n'
             f'  servers = [{a}{f", {b}" if "eject" in route else ""}]\n  route = {route}\n  {TIMES}\n{further}'
-            f'  [[instance.level]]\n  storage = "sqlite"\n  servers = ["{name}.db"]\n'
+            + sqlite_level(f"{name}.db")
         )
 
     def _client(self, port: int) -> redis.Redis:

@@ -14,13 +14,14 @@ import redis
 from tests.front.topology.cluster_kit import Cluster, slot_of
 from tests.front.topology.sentinel_kit import DOWN_AFTER_MS, Sentinels
 from tests.kit.fleet import Fleet
+from tests.kit.key_values import sqlite_level
 from tests.kit.ports import free_port
 from tests.kit.servers import memcached
 from tests.kit.wait import wait_for
 
 KEYS = [f"key:{number}" for number in range(60)]
 TIMES = "  timeout = { connect_ms = 500, read_ms = 2000 }\n  backoff = { base_ms = 20, max_ms = 100 }\n"
-SQLITE = '  [[instance.level]]\n  storage = "sqlite"\n  servers = ["keys.db"]\n'
+SQLITE = sqlite_level()
 PROTOCOLS = ("redis", "memcache")
 
 

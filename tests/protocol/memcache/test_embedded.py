@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.kit.key_values import sqlite_level
 from tests.kit.worker import Worker
 from tests.protocol.raw import Raw
 
@@ -13,14 +14,11 @@ name = "mc"
 protocol = "memcache"
 listen = ["127.0.0.1:21312"]
 allow = ["flush_all"]
-[[instance.level]]
-storage = "sqlite"
-servers = ["{file}"]
 """
 
 
 def test_a_conversation(tmp_path: Path) -> None:
-    with Worker(CONFIG.format(file=tmp_path / "store.db")) as worker:
+    with Worker(CONFIG + sqlite_level(str(tmp_path / "store.db"))) as worker:
         raw = Raw(worker.ports["mc"])
         pipeline = b"set a 3 0 1\r\n1\r\nset b 0 0 1 noreply\r\n2\r\nincr a 5\r\nget a b c a\r\n"
         pipeline += b"append a 0 0 1\r\nxy\r\nmg b v k\r\n"
