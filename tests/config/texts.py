@@ -147,3 +147,20 @@ def line_of(text: str, piece: str) -> int:
 def findings(text: str) -> list[Finding]:
     """All findings about a text."""
     return inspect_text(text, "t.toml")[1]
+
+
+def codes(text: str) -> list[tuple[str, int]]:
+    """Of all findings about a configuration, with their lines."""
+    return [(finding.code, finding.line) for finding in findings(text)]
+
+
+# Variants of PLAIN: another instance, a second level, a route, two rooms; and what they are made of.
+MORE = '[[instance]]\nname = "other"\nprotocol = "redis"\nlisten = ["127.0.0.1:7000"]\n'
+LEVELS = f'{PLAIN}\n[[instance.level]]\nstorage = "sqlite"\nservers = ["keys.db"]\n'
+FILE = '[[instance.level]]\nstorage = "sqlite"\nservers = ["other.db"]\n'
+SERVERS = '"10.0.0.1:6379:1 a", "10.0.0.2:6379:1 b"'
+ROUTE = 'route = { prefix = { "a" = "main", "" = "spare" } }'
+POOL = '[[instance.level.pool]]\nname = "spare"\nservers = ["10.0.0.3:6379 c"]\n'
+POOLED = change(PLAIN, 'storage = "redis"', f'storage = "redis"\n{ROUTE}') + POOL
+ROOMED = change(PLAIN, SERVERS, f'{SERVERS}, "----", "10.1.0.1:6379:1 a", "10.1.0.2:6379:1 b"')
+ROOMED += '[instance.level.rooms]\nwrites = "single"\n'
