@@ -138,7 +138,7 @@ def test_what_is_left_of_a_generation_at_its_deadline_is_killed(start_standin: S
     fleet.change(workers=2, drain=1)
     assert fleet.reload().accepted
     assert leaving(fleet) == [1]
-    wait_for(lambda: leaving(fleet) == [], "it was killed", 3.0)
+    wait_for(lambda: leaving(fleet) == [], "it was killed")
     assert fleet.log_contains(f"worker.not_drained slot=0 worker={pid}")
     assert slots_answering(fleet.port) == {"0", "1"}
 
