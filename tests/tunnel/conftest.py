@@ -169,11 +169,12 @@ def build() -> Iterator[Build]:
         pace: Pace | None = None,
         negative_ttl: float = 0,
         max_below: int = 0,
+        below_wait_ms: int = 200,
         policies: Sequence[dict[str, Any]] = (),
     ) -> Stack:
         tiers = [[KINDS[kind](), KINDS[kind]()] for kind in kinds]
         running.extend(node for nodes in tiers for node in nodes)
-        write_back = WriteBack(ttl, negative_ttl=negative_ttl, max_below=max_below, below_wait_ms=200)
+        write_back = WriteBack(ttl, negative_ttl=negative_ttl, max_below=max_below, below_wait_ms=below_wait_ms)
         stacks.append(Stack(kinds, tiers, write_back, pace or Pace(), policies))
         return stacks[-1]
 

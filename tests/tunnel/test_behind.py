@@ -81,7 +81,7 @@ def test_what_waits_ends_in_its_time(build: Build) -> None:
     waits = stack.behind
     assert waits is not None
     with Held(stack), gevent.Timeout(5):
-        ends = time.time() + 0.1
+        ends = time.time() + 0.5
         waits.put_many([(b"a", Put(b"1", 0, ends))])
         assert [item.value for item in waits.read_many([b"a"]) if item] == [b"1"]
         until(lambda: time.time() > ends, "its time is over")

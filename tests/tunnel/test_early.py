@@ -23,8 +23,7 @@ def kept_by_us(build: Build, kind: str) -> Stack:
     stack.memory.put_many([(b"a", Put(b"old")), (b"b", Put(b"cold"))])
     stack.read(b"nothing")
     stack.levels.watch([b"a"])
-    stack.read(b"a", b"b")
-    stack.wait_kept(b"a", b"b")
+    stack.fill(b"a", b"b")
     until(lambda: early(stack)[b"a"], "it is remembered")
     assert set(early(stack)) == {b"a"}
     stack.memory.put_many([(b"a", Put(b"new"))])  # around the proxy

@@ -15,7 +15,7 @@ from tests.tunnel.conftest import KEYS, Build
 
 
 def test_only_so_many_reads_are_under_way_below(build: Build) -> None:
-    stack = build("redis", max_below=3)
+    stack = build("redis", max_below=3, below_wait_ms=10_000)
     stack.memory.put_many([(key, Put(b"1")) for key in KEYS])
     inside = most = 0
 

@@ -177,7 +177,7 @@ def test_a_worker_that_hangs_is_waited_for_only_so_long(shared: Build) -> None:
         began = monotonic()
         assert stack.read(b"a") == [b"below"]
         assert 0.2 <= monotonic() - began < 2
-        stack.wait_kept(b"a")
+        stack.fill(b"a")
 
 
 def test_who_found_a_mark_waits_for_nobody(shared: Build) -> None:
@@ -192,8 +192,7 @@ def test_who_found_a_mark_waits_for_nobody(shared: Build) -> None:
 def test_who_missed_a_copy_that_came_meanwhile_looks_for_it_again(shared: Build) -> None:
     stack = shared("redis", pace=Pace(mark_s=30, fill_s=10))
     stack.memory.put_many([(b"a", Put(b"1"))])
-    stack.read(b"a")
-    stack.wait_kept(b"a")
+    stack.fill(b"a")
     until(lambda: LEASES.was_filled(place_of(b"a")), "the copy is acknowledged")
     stack.memory.asked.clear()
     (part,) = stack.tiers[0].split([b"a"])

@@ -23,7 +23,7 @@ def test_what_is_found_below_is_kept_above(build: Build, kind: str) -> None:
     values = [b"value of " + key for key in KEYS]
     stack.memory.put_many([(key, Put(value)) for key, value in zip(KEYS, values, strict=True)])
     assert stack.read(*KEYS, b"nowhere") == [*values, None]
-    stack.wait_kept(*KEYS)
+    stack.fill(*KEYS)
     stack.memory.asked.clear()
     assert stack.read(*reversed(KEYS)) == values[::-1]
     assert stack.memory.asked == []
@@ -83,8 +83,7 @@ def test_a_cache_that_is_down_is_passed_by(build: Build) -> None:
 def test_a_copy_behind_a_cut_line_is_marked_when_the_line_is_back(build: Build) -> None:
     stack = build("redis", pace=Pace(mark_s=0.05, fill_s=0.02, slow_s=0.02))
     stack.memory.put_many([(key, Put(b"old")) for key in KEYS])
-    stack.read(*KEYS)
-    stack.wait_kept(*KEYS)
+    stack.fill(*KEYS)
     node = stack.servers[0][0]
     node.freeze()  # it keeps its copies, and can't be told
     stack.levels.put_many([(key, Put(b"new")) for key in KEYS])
@@ -98,8 +97,7 @@ def test_what_is_owed_to_a_server_waits_for_no_other_that_is_away(
     monkeypatch.setattr(marks, "ROUND", 10)
     stack = build("redis")
     stack.memory.put_many([(key, Put(b"old")) for key in KEYS])
-    stack.read(*KEYS)
-    stack.wait_kept(*KEYS)
+    stack.fill(*KEYS)
     away, full = stack.servers[0]
     away.kill()
     there = next(part.keys for part in stack.tiers[0].split(KEYS) if part.shard == 1)
@@ -119,7 +117,7 @@ def test_what_a_cache_cannot_hold_is_not_kept_and_not_changed(build: Build) -> N
     assert stack.read(*odd) == [b"1"] * 4
     (item,) = stack.levels.read_many([b"flags"])
     assert item is not None and item.flags == 7
-    stack.wait_kept(b"flags", depth=0)
+    stack.fill(b"flags")
     assert stack.kept(b"flags", 0) == Item(b"2", 7, None, 0)
     assert stack.kept(b"flags", 1) is None  # redis has no place for flags
     stack.levels.put_many([(key, Put(b"3")) for key in odd])
@@ -131,8 +129,7 @@ def test_a_copy_ends_with_its_item_and_with_its_time(build: Build) -> None:
     now = time.time()
     ends = {b"short": now + 5, b"long": now + 1000, b"ever": None}
     stack.memory.put_many([(key, Put(b"1", 0, end)) for key, end in ends.items()])
-    stack.read(b"short", b"long", b"ever")
-    stack.wait_kept(b"short", b"long", b"ever")
+    stack.fill(b"short", b"long", b"ever")
     left = {key: int(ask_redis(stack, key)) for key in (b"short", b"long", b"ever")}
     assert 0 < left[b"short"] <= 5000
     assert 80_000 < left[b"long"] <= 110_000 and 80_000 < left[b"ever"] <= 110_000
@@ -147,8 +144,7 @@ def ask_redis(stack: Stack, key: bytes) -> bytes:
 def test_clearing_empties_every_level(build: Build) -> None:
     stack = build("memcache", "redis")
     stack.memory.put_many([(key, Put(b"1")) for key in KEYS])
-    stack.read(*KEYS)
-    stack.wait_kept(*KEYS, depth=0)
+    stack.fill(*KEYS)
     stack.levels.clear()
     assert stack.read(*KEYS) == [None] * len(KEYS)
 
@@ -156,8 +152,7 @@ def test_clearing_empties_every_level(build: Build) -> None:
 def test_one_server_that_cannot_be_emptied_does_not_keep_the_others_full(build: Build) -> None:
     stack = build("redis")
     stack.memory.put_many([(key, Put(b"1")) for key in KEYS])
-    stack.read(*KEYS)
-    stack.wait_kept(*KEYS)
+    stack.fill(*KEYS)
     stack.servers[0][0].stop()
     with pytest.raises(BackendError):
         stack.levels.clear()
@@ -169,8 +164,7 @@ def test_a_successor_owes_the_marks_of_its_predecessor(build: Build) -> None:
     """What a reload or an order of an operator puts in its place."""
     stack = build("redis", pace=Pace(mark_s=0.05, fill_s=0.02, slow_s=0.02))
     stack.memory.put_many([(key, Put(b"old")) for key in KEYS])
-    stack.read(*KEYS)
-    stack.wait_kept(*KEYS)
+    stack.fill(*KEYS)
     stack.servers[0][0].freeze()
     stack.levels.put_many([(key, Put(b"new")) for key in KEYS])
     before, stack.levels = stack.levels, Levels(stack.tiers, stack.memory, stack.gate)

@@ -48,12 +48,11 @@ def test_a_read_only_level_is_neither_filled_nor_marked_nor_emptied(build: Build
 def test_around_leaves_copies_until_they_end(build: Build) -> None:
     stack = build("redis", policies=[{"write": "around"}])
     stack.memory.put_many([(b"a", Put(b"old"))])
-    stack.read(b"a")
-    stack.wait_kept(b"a")
+    stack.fill(b"a")
     stack.levels.put_many([(b"a", Put(b"new")), (b"b", Put(b"new"))])
     assert stack.read(b"a", b"b") == [b"old", b"new"]
     assert not isinstance(stack.kept(b"c"), Item)
-    stack.wait_kept(b"b")
+    stack.fill(b"b")
 
 
 def test_an_error_that_fails_names_the_server_and_costs_its_own_keys_only(build: Build) -> None:
@@ -76,8 +75,7 @@ def test_a_failure_below_costs_the_keys_that_are_only_there(build: Build) -> Non
     stack = build("redis")
     stack.memory.put_many([(key, Put(b"1")) for key in KEYS])
     kept = KEYS[:10]
-    stack.read(*kept)
-    stack.wait_kept(*kept)
+    stack.fill(*kept)
 
     def fail() -> None:
         raise BackendError("user", "memory", "timeout", "no answer")

@@ -56,9 +56,9 @@ def test_what_a_write_takes_away_is_gone_above(build: Build, kind: str) -> None:
 def test_a_copy_ends_with_its_item_and_is_not_made_for_a_moment(build: Build, kind: str) -> None:
     stack = build(kind, policies=THROUGH)
     now = time.time()
-    stack.levels.put_many([(b"long", Put(b"1", 0, now + 50)), (b"short", Put(b"1", 0, now + 1.5)), (b"c", Put(b"1"))])
+    stack.levels.put_many([(b"long", Put(b"1", 0, now + 50)), (b"short", Put(b"1", 0, now + 2.5)), (b"c", Put(b"1"))])
     assert values_above(stack, b"long", b"short") == [b"1", None]
-    stack.levels.update([b"c"], lambda items: ([Expire(now + 1.5)], None))
+    stack.levels.update([b"c"], lambda items: ([Expire(now + 2.5)], None))
     assert values_above(stack, b"c") == [None]
     assert stack.read(b"long", b"short", b"c") == [b"1"] * 3
 
