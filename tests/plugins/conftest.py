@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,15 +24,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def start(folder: Path) -> Iterator[Start]:
-    """`start(config)`: a fleet that is ready, stopped at the test's end."""
-    fleets: list[Fleet] = []
-
-    def one(config: str) -> Fleet:
-        fleet = Fleet(config, folder)
-        fleets.append(fleet)
-        return fleet
-
-    yield one
-    for fleet in fleets:
-        fleet.stop()
+def start(folder: Path, start_fleet: Start) -> Start:
+    """`start(config)`: a fleet whose folder has the examples in it."""
+    return start_fleet
