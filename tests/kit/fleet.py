@@ -48,6 +48,13 @@ def whole_lines(log: Path) -> str:
     return text[: text.rfind("\n") + 1]
 
 
+def words_of(process: psutil.Process) -> str:
+    """Its title or command line; "" when it has just ended."""
+    with suppress(psutil.NoSuchProcess):
+        return " ".join(process.cmdline())
+    return ""
+
+
 class Fleet:
     """A running proxy; [admin] is added to the configuration, on a free port, when it has none."""
 
@@ -145,6 +152,18 @@ class Fleet:
         """The master and everything below it."""
         master = psutil.Process(self.process.pid)
         return [master, *master.children(recursive=True)]
+
+    def sidecar(self) -> psutil.Process:
+        """The one that answers now."""
+        return next(process for process in self.tree() if words_of(process).startswith("hyper-proxy: sidecar"))
+
+    def open_files(self) -> list[Path]:
+        """Of all its processes; one that has just ended has none."""
+        found: list[Path] = []
+        for process in self.tree():
+            with suppress(psutil.NoSuchProcess):
+                found += [Path(file.path) for file in process.open_files()]
+        return found
 
     def read_log(self) -> str:
         """What it wrote to standard error so far."""

@@ -23,10 +23,6 @@ from tests.sidecar.conftest import Shop
 StartShop = Callable[..., Shop]
 
 
-def sidecar_of(shop: Shop) -> psutil.Process:
-    return next(one for one in shop.fleet.tree() if one.cmdline()[0].startswith("hyper-proxy: sidecar"))
-
-
 def connect(shop: Shop, data: bytes = b"") -> socket.socket:
     sock = socket.create_connection(("127.0.0.1", shop.fleet.admin_port), timeout=20)
     sock.sendall(data)
@@ -134,7 +130,7 @@ def test_who_hammers_the_sidecar_does_not_make_workers_count_instead_of_serve(st
 
 def test_a_sidecar_that_stands_still_does_not_touch_traffic(start_shop: StartShop) -> None:
     shop = start_shop()
-    sidecar = sidecar_of(shop)
+    sidecar = shop.fleet.sidecar()
     sidecar.send_signal(signal.SIGSTOP)
     try:
         with shop.client() as client:
@@ -150,7 +146,7 @@ def test_a_dead_sidecar_comes_back_and_has_all_counters(start_shop: StartShop) -
     with shop.client() as client:
         for _ in range(10):
             client.get("k")
-    sidecar = sidecar_of(shop)
+    sidecar = shop.fleet.sidecar()
     sidecar.kill()
     psutil.wait_procs([sidecar], timeout=10)
     wait_for(shop.fleet.is_ready, "another sidecar answers")

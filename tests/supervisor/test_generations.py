@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.kit.fleet import words_of
 from tests.kit.ports import accepts, free_port
 from tests.kit.wait import wait_for
 from tests.supervisor.conftest import Client, Connect, StandInFleet, StartStandIn, ask
@@ -91,10 +92,8 @@ def test_a_candidate_that_is_killed_leaves_the_old_generation_as_it_was(start_st
     fleet.change(workers=3, instance="slow-boot")
     fleet.hup()
     fleet.wait_log("reload.renewing generation=2 workers=3 because=proxy.workers")
-    candidate = wait_for(
-        lambda: next((one.pid for one in fleet.tree() if " gen 2 " in " ".join(one.cmdline())), 0), "a candidate"
-    )
-    os.kill(candidate, signal.SIGKILL)
+    candidates = wait_for(lambda: [one.pid for one in fleet.tree() if " gen 2 " in words_of(one)], "a candidate")
+    os.kill(candidates[0], signal.SIGKILL)
     fleet.wait_log("reload.refused generation=1")
     assert "signal KILL" in fleet.stats()["config"]["last_reload"]["error"]
     assert fleet.worker_pids() == pids

@@ -30,11 +30,6 @@ def client_of(fleet: StandInFleet, connect: Connect, slot: int) -> Client:
     return client
 
 
-def sidecar_of(fleet: StandInFleet) -> psutil.Process:
-    """The sidecar."""
-    return next(process for process in fleet.tree() if process.cmdline()[0].startswith("hyper-proxy: sidecar"))
-
-
 def test_a_worker_that_spins_shows_where_and_is_replaced(start_standin: StartStandIn, connect: Connect) -> None:
     fleet = start_standin(workers=2, hang=HANG_S)
     spinning, other = client_of(fleet, connect, 0), client_of(fleet, connect, 1)
@@ -94,7 +89,7 @@ def test_a_stopped_sidecar_is_replaced_and_traffic_does_not_notice(
     fleet = start_standin(workers=1, hang=HANG_S)
     client = connect(fleet)
     before = client.ask()
-    sidecar = sidecar_of(fleet)
+    sidecar = fleet.sidecar()
     wait_for(lambda: client.ask() == before and time.time() - sidecar.create_time() > 2, "its heart beats")
     sidecar.suspend()
     wait_for(lambda: client.ask() == before and over(sidecar), "it is killed")

@@ -333,8 +333,7 @@ def test_a_fleet_rolls_and_no_line_of_any_process_is_lost(
 
 def open_logs(fleet: StandInFleet, folder: Path) -> list[str]:
     """The logs that the processes of the fleet have open."""
-    files = [file.path for process in fleet.tree() for file in process.open_files()]
-    return [file for file in files if Path(file).parent == folder]
+    return [str(file) for file in fleet.open_files() if file.parent == folder]
 
 
 def one_for_each_worker(fleet: StandInFleet, connect: Connect) -> list[Client]:

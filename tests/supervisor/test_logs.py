@@ -21,8 +21,7 @@ def section(path: Path, **settings: str) -> str:
 
 def open_logs(fleet: StandInFleet, folder: Path) -> list[str]:
     """The logs that the processes of the fleet have open, by name."""
-    files = [Path(file.path) for process in fleet.tree() for file in process.open_files()]
-    return [file.name for file in files if file.parent == folder]
+    return [file.name for file in fleet.open_files() if file.parent == folder]
 
 
 def rows(path: Path) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.kit.fleet import ENDS_WITH_US, ROOT
+from tests.kit.fleet import ENDS_WITH_US, ROOT, words_of
 from tests.kit.ports import free_port
 from tests.kit.wait import wait_for
 from tests.supervisor.conftest import StandInFleet, StartStandIn, ask, config_text
@@ -95,7 +95,7 @@ def contained(tmp_path: Path) -> Iterator[StandInFleet]:
 
 def test_as_process_1_the_master_reaps_strangers_and_stops_on_term(contained: StandInFleet) -> None:
     fleet = contained
-    master = next(process for process in fleet.tree() if process.cmdline()[0].startswith("hyper-proxy: master"))
+    master = next(process for process in fleet.tree() if words_of(process).startswith("hyper-proxy: master"))
     assert fleet.stats()["master"]["pid"] in (1, master.pid)
     assert ask(fleet.port)[3] == "a"
 
@@ -104,7 +104,7 @@ def test_as_process_1_the_master_reaps_strangers_and_stops_on_term(contained: St
 
     wait_for(lambda: not zombies(), "the stranger's status is taken")
     assert len(master.children()) == 3
-    old = next(child for child in master.children() if "worker 0" in child.cmdline()[0])
+    old = next(child for child in master.children() if "worker 0" in words_of(child))
     old.kill()
     wait_for(lambda: fleet.stats()["workers"][0]["restarts"] == 1, "a worker is replaced as anywhere")
     master.terminate()

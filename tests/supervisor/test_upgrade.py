@@ -6,12 +6,14 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from tests.kit.fleet import words_of
 from tests.kit.installed import BROKEN, STAND_IN, Installed
 from tests.kit.manager import Manager
 from tests.kit.ports import accepts, free_port
@@ -91,14 +93,6 @@ def ended(pid: int) -> bool:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
-
-
-def words_of(process: psutil.Process) -> str:
-    """Its command line, "" when it has just ended."""
-    try:
-        return " ".join(process.cmdline())
-    except psutil.NoSuchProcess:
-        return ""
 
 
 def test_another_master_takes_over_and_the_old_one_lets_its_clients_finish(
@@ -226,11 +220,13 @@ def test_orders_are_refused_while_an_upgrade_is_under_way(start_upgradable: Star
     assert (verdict.status, verdict.body["error"]) == (409, "an upgrade is under way")
     fleet.signal_master(signal.SIGUSR2)
     fleet.wait_log('upgrade.refused error="an upgrade is under way"')
-    below = psutil.Process(fleet.master).children(recursive=True)
-    successor = next(one for one in below if "program.py" in " ".join(one.cmdline()))
+    below = psutil.Process(fleet.master).children
+    successor = wait_for(
+        lambda: [one.pid for one in below(recursive=True) if "program.py" in words_of(one)], "the new program"
+    )
     fleet.signal_master(signal.SIGTERM)
     assert fleet.process.wait(10) == 0
-    wait_for(lambda: ended(successor.pid), "the new program has ended, too")
+    wait_for(lambda: ended(successor[0]), "the new program has ended, too")
 
 
 def test_the_new_program_takes_the_place_of_a_master_that_dies(start_upgradable: StartUpgradable) -> None:
@@ -262,9 +258,11 @@ def test_a_master_that_loses_sight_of_the_new_program_stays_the_only_one(start_u
 
 def family(master: int) -> list[tuple[int, int]]:
     """The pids of the process in between and of the new program, once they are there."""
-    children = psutil.Process(master).children()
-    pairs = [(child, one) for child in children for one in child.children()]
-    return [(child.pid, one.pid) for child, one in pairs if "new master" in " ".join(one.cmdline())]
+    pairs: list[tuple[int, int]] = []
+    for child in psutil.Process(master).children():
+        with suppress(psutil.NoSuchProcess):
+            pairs += [(child.pid, one.pid) for one in child.children() if "new master" in words_of(one)]
+    return pairs
 
 
 def test_counters_go_on_in_the_new_master(start_upgradable: StartUpgradable, connect: Connect, tmp_path: Path) -> None:
