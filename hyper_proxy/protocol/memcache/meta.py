@@ -20,7 +20,7 @@ MAX_FLAG = 126
 def decode_key(key: bytes) -> bytes:
     """A base64 key, so that it is placed as the same key in plain text is.
 
-    What is no base64 is placed as it stands: the server, whichever it is, will refuse it.
+    What is no base64 is placed as it stands: it is refused (echo.py).
     """
     try:
         return binascii.a2b_base64(key, strict_mode=True)

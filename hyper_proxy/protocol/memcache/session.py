@@ -12,7 +12,7 @@ import cython
 
 from hyper_proxy.common.errors import ClientError
 from hyper_proxy.common.plugin_error import PluginError
-from hyper_proxy.protocol.memcache import asked, embedded, local, lushan, meta, wording
+from hyper_proxy.protocol.memcache import asked, echo, embedded, local, lushan, meta, wording
 from hyper_proxy.protocol.memcache.commands import UNKNOWN
 from hyper_proxy.protocol.memcache.dropped import Dropped
 from hyper_proxy.protocol.memcache.fanout import MultiGet
@@ -161,6 +161,10 @@ class MemcacheSession(Session):
         shard: cython.Py_ssize_t = self.shard()
         lane: Lane = self.lanes[shard]
         raw: bytes = framer.request(buf, start, end)
+        if framer.encoded:
+            raw = echo.passable(self, buf, raw)
+            if not raw:
+                return
         if framer.noreply:
             self.send_unheard(lane, raw)
             return

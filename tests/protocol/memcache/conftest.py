@@ -9,6 +9,7 @@ import pytest
 from tests.kit import servers
 from tests.kit.servers import Running
 from tests.kit.worker import Worker
+from tests.protocol.raw import Raw
 
 INSTANCE = """
 [[instance]]
@@ -53,3 +54,12 @@ def _worker(_memcached_trio: list[Running]) -> Iterator[Worker]:
 def worker(_worker: Worker, memcached_nodes: list[Running]) -> Worker:
     """Serves instance `mc` over three empty memcacheds."""
     return _worker
+
+
+@pytest.fixture
+def both_sides(worker: Worker, alone: Running) -> Iterator[tuple[Raw, Raw]]:
+    """A connection to the proxy and one to the server."""
+    sides = Raw(worker.ports["mc"]), Raw(alone.port)
+    yield sides
+    for side in sides:
+        side.close()

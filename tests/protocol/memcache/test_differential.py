@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
 
 import pytest
 
-from tests.kit.servers import Running
-from tests.kit.worker import Worker
 from tests.protocol.memcache.requests import COMMANDS, LONG, META
 from tests.protocol.raw import Raw
-
-
-@pytest.fixture
-def both_sides(worker: Worker, alone: Running) -> Iterator[tuple[Raw, Raw]]:
-    """A connection to the proxy and one to the server."""
-    sides = Raw(worker.ports["mc"]), Raw(alone.port)
-    yield sides
-    for side in sides:
-        side.close()
 
 
 def ask(side: Raw, request: bytes) -> bytes:

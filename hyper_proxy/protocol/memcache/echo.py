@@ -1,0 +1,80 @@
+"""Base64 keys (flag b) on their way to a memcached, so that no key cuts an answer in two.
+
+Memcached 1.6.18 forgets that a key came in base64 when the flag N has made its item, and prints the key of such an
+item as it is: in the answer to mg with the flag k, and in that to me. Whoever puts a line feed into a key so chooses
+the next line, which would be taken for the answer to whoever asked that server next, another client even. No server is
+asked to print such a key: mg goes there without k, and the key is put into its answer here; me is refused.
+"""
+
+from __future__ import annotations
+
+import binascii
+from typing import TYPE_CHECKING, Any
+
+from hyper_proxy.protocol.memcache import wording
+from hyper_proxy.tunnel.batch import Reducer
+
+if TYPE_CHECKING:
+    from hyper_proxy.protocol.memcache.session import MemcacheSession
+
+OF_AN_ITEM = frozenset(b"cfhlOst")  # the flags of mg, but for k, that stand in the answer when there is an item
+ANSWERED = {b"VA": (2, OF_AN_ITEM), b"HD": (1, OF_AN_ITEM), b"EN": (1, frozenset(b"O"))}
+"""By an answer's first word: at which of its words the flags begin, and which of those asked for stand there."""
+
+
+def passable(session: MemcacheSession, buf: bytes, raw: bytes) -> bytes:
+    """What to send of the request at hand, which has the flag b, in place of `raw`; empty when it is refused."""
+    framer = session.framer
+    text = buf[framer.key_start : framer.key_end]
+    name = framer.command.name
+    words = framer.rewrite(buf).split(b" ")
+    try:
+        key = binascii.a2b_base64(text, strict_mode=True)
+    except binascii.Error:  # memcached makes a key of some of that all the same: not the one that is placed
+        if name == b"me":
+            return _refuse(session, wording.BAD_FORMAT)
+        return raw if len(_flags(words, b"b")) > 1 else _refuse(session, wording.BAD_KEY)
+    if b"\n" not in key or name not in (b"mg", b"me"):
+        return raw
+    if name == b"me":
+        return _refuse(session, wording.refused(name, "the key has a line feed, which the server may print as it is"))
+    echoes = _flags(words, b"k")
+    if len(echoes) != 1:
+        return raw
+    session.batch.reduce_later(Echo(text, words[2 : echoes[0]]))
+    del words[echoes[0]]
+    return b" ".join(words) + b"\r\n"
+
+
+def _flags(words: list[bytes], flag: bytes) -> list[int]:
+    """Where a flag stands behind the key; a server refuses whatever has it twice."""
+    return [at for at, word in enumerate(words) if at > 1 and word.startswith(flag)]
+
+
+def _refuse(session: MemcacheSession, error: bytes) -> bytes:
+    session.answer(error)
+    session.front.stats.error("client")
+    return b""
+
+
+class Echo(Reducer):
+    """Puts a key into the answer to mg. text: as the client has written it; before: the flags that stand before k."""
+
+    def __init__(self, text: bytes, before: list[bytes]) -> None:
+        self.count = 1
+        self.echo = b"k%b b" % text
+        self.before = before
+
+    def reduce(self, replies: list[Any], session: Any) -> bytes:
+        """The answer with the key; one that has no flags as it is."""
+        (reply,) = replies
+        if not isinstance(reply, bytes):
+            error: bytes = session.error_reply(reply)
+            return error
+        line, end, value = reply.partition(b"\r\n")
+        words = line.split(b" ")
+        if words[0] not in ANSWERED:
+            return reply
+        first, answered = ANSWERED[words[0]]
+        words.insert(first + sum(flag[0] in answered for flag in self.before), self.echo)
+        return b" ".join(words) + end + value
