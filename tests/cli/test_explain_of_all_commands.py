@@ -200,7 +200,8 @@ add KEY 0 0 1 | replace KEY 0 0 1 | append KEY 0 0 1 | prepend KEY 0 0 1 | cas K
 delete KEY | delete KEY 0 | delete KEY 5 | incr KEY 1 | incr KEY x | incr KEY | decr KEY 1 | touch KEY 10 | touch KEY x
 mg KEY v | mg KEY v t f c | mg KEY q | mg KEY q q | mg KEY Z | mg YQ== b v | me KEY | md KEY | md KEY C5 | md KEY I
 ms KEY 1 | ms KEY 1 F5 | ms KEY 1 T10 | ms KEY 1 C5 | ms KEY x | ma KEY | ma KEY N10 J5 | ma KEY D
-verbosity 1 | verbosity x | stats | stats items | stats reset | stats cachedump 1 10 | stats cachedump x 1
+mg E=q!E b | mg YQ0KSEQ= b k v | me YQ0KSEQ= b | me E=q!E b
+verbosity 1 | verbosity x | stats | stats items | stats reset | stats cachedump 1 10
 flush_all | flush_all 10 | flush_all x | flush_all -1 | cache_memlimit 64 | cache_memlimit x | stats noreply
 slabs x | lru x | lru_crawler x | extstore x | shutdown | watch
 """

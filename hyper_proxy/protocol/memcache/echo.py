@@ -15,9 +15,11 @@ from hyper_proxy.protocol.memcache import wording
 from hyper_proxy.tunnel.batch import Reducer
 
 if TYPE_CHECKING:
+    from hyper_proxy.protocol.memcache.framing import Framer
     from hyper_proxy.protocol.memcache.session import MemcacheSession
 
 OF_AN_ITEM = frozenset(b"cfhlOst")  # the flags of mg, but for k, that stand in the answer when there is an item
+NO_DEBUG = wording.refused(b"me", "the key has a line feed, which the server may print as it is")
 ANSWERED = {b"VA": (2, OF_AN_ITEM), b"HD": (1, OF_AN_ITEM), b"EN": (1, frozenset(b"O"))}
 """By an answer's first word: at which of its words the flags begin, and which of those asked for stand there."""
 
@@ -25,25 +27,45 @@ ANSWERED = {b"VA": (2, OF_AN_ITEM), b"HD": (1, OF_AN_ITEM), b"EN": (1, frozenset
 def passable(session: MemcacheSession, buf: bytes, raw: bytes) -> bytes:
     """What to send of the request at hand, which has the flag b, in place of `raw`; empty when it is refused."""
     framer = session.framer
-    text = buf[framer.key_start : framer.key_end]
+    error = refusal(framer, buf)
+    if error:
+        session.answer(error)
+        session.front.stats.error("client")
+        return b""
+    raw, echo = unechoed(framer, buf, raw)
+    if echo is not None:
+        session.batch.reduce_later(echo)
+    return raw
+
+
+def refusal(framer: Framer, buf: bytes) -> bytes:
+    """The error for the request with flag b that the framer has found in buf; empty when there is none."""
     name = framer.command.name
-    words = framer.rewrite(buf).split(b" ")
-    try:
-        key = binascii.a2b_base64(text, strict_mode=True)
-    except binascii.Error:  # memcached makes a key of some of that all the same: not the one that is placed
+    key = _decoded(framer, buf)
+    if key is None:  # memcached makes a key of some of that all the same: not the one that is placed
         if name == b"me":
-            return _refuse(session, wording.BAD_FORMAT)
-        return raw if len(_flags(words, b"b")) > 1 else _refuse(session, wording.BAD_KEY)
-    if b"\n" not in key or name not in (b"mg", b"me"):
-        return raw
-    if name == b"me":
-        return _refuse(session, wording.refused(name, "the key has a line feed, which the server may print as it is"))
+            return wording.BAD_FORMAT
+        return wording.BAD_KEY if len(_flags(framer.rewrite(buf).split(b" "), b"b")) == 1 else b""
+    return NO_DEBUG if name == b"me" and b"\n" in key else b""
+
+
+def unechoed(framer: Framer, buf: bytes, raw: bytes) -> tuple[bytes, Echo | None]:
+    """What to send in place of `raw`, and what puts the key into the answer."""
+    words = framer.rewrite(buf).split(b" ")
     echoes = _flags(words, b"k")
-    if len(echoes) != 1:
-        return raw
-    session.batch.reduce_later(Echo(text, words[2 : echoes[0]]))
+    if framer.command.name != b"mg" or len(echoes) != 1 or b"\n" not in (_decoded(framer, buf) or b""):
+        return raw, None
+    echo = Echo(words[1], words[2 : echoes[0]])
     del words[echoes[0]]
-    return b" ".join(words) + b"\r\n"
+    return b" ".join(words) + b"\r\n", echo
+
+
+def _decoded(framer: Framer, buf: bytes) -> bytes | None:
+    """The key; None if it is no base64."""
+    try:
+        return binascii.a2b_base64(buf[framer.key_start : framer.key_end], strict_mode=True)
+    except binascii.Error:
+        return None
 
 
 def _flags(words: list[bytes], flag: bytes) -> list[int]:

@@ -9,7 +9,7 @@ from hyper_proxy.config.model import Instance
 from hyper_proxy.config.notes import suggest
 from hyper_proxy.hashing.lushan import DbOf, db_rule
 from hyper_proxy.protocol.explanation import BadQuestion, Explanation, Facts, Ground, Key, Outcome
-from hyper_proxy.protocol.memcache import lushan, meta, stats, translate, wording
+from hyper_proxy.protocol.memcache import echo, lushan, meta, stats, translate, wording
 from hyper_proxy.protocol.memcache.command import LOCAL, REFUSED, RETRIEVE_TOUCHING, Command
 from hyper_proxy.protocol.memcache.commands import COMMANDS, UNKNOWN
 from hyper_proxy.protocol.memcache.framing import Framer, split_words
@@ -141,6 +141,11 @@ def _outcome(question: Question) -> Outcome:
         head = split_words(question.line, 0, framer.key_start)
         return _split(question, head, question.client_keys())
     request = framer.request(question.line, 0, len(question.line))
+    if framer.encoded:
+        error = echo.refusal(framer, question.line)
+        if error:
+            return Outcome(NOTHING, error=_text(error))
+        request, _ = echo.unechoed(framer, question.line, request)
     way = "the request goes to the shard of its key" + (", and no answer is waited for" if framer.noreply else "")
     return Outcome(way, (ground.to(ground.shard(question.placed(question.client_keys()[0])), request.split()),))
 
