@@ -73,12 +73,6 @@ def _flags(words: list[bytes], flag: bytes) -> list[int]:
     return [at for at, word in enumerate(words) if at > 1 and word.startswith(flag)]
 
 
-def _refuse(session: MemcacheSession, error: bytes) -> bytes:
-    session.answer(error)
-    session.front.stats.error("client")
-    return b""
-
-
 class Echo(Reducer):
     """Puts a key into the answer to mg. text: as the client has written it; before: the flags that stand before k."""
 
