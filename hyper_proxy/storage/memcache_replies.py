@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Replies of a memcached (text and meta protocol, docs: protocol.txt of memcached 1.6) or a Lushan server.
 
-One reply is a list of VALUE items up to END, a list of STAT lines up to END, a VA line with its value, or one
+One reply is a list of VALUE items up to END, a list of STAT or ITEM lines up to END, a VA line with its value, or one
 line of a known form. Nothing else is accepted: a server that says anything else has lost its place, or is no memcached.
 """
 
@@ -166,8 +166,10 @@ def _line_end(p: cython.p_uchar, i: cython.Py_ssize_t, n: cython.Py_ssize_t) -> 
 @cython.inline
 @cython.exceptval(check=False)
 def _lists(p: cython.p_uchar, i: cython.Py_ssize_t) -> cython.bint:
-    """Is the word at i, of four bytes, STAT?"""
-    return p[i] == 83 and p[i + 1] == 84 and p[i + 2] == 65 and p[i + 3] == 84
+    """Is the word at i, of four bytes, STAT or ITEM?"""
+    if p[i] == 83:
+        return p[i + 1] == 84 and p[i + 2] == 65 and p[i + 3] == 84
+    return p[i] == 73 and p[i + 1] == 84 and p[i + 2] == 69 and p[i + 3] == 77
 
 
 @cython.cfunc

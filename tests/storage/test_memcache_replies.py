@@ -24,7 +24,7 @@ REPLIES = [
     b"VA 0 W\r\n\r\n",
     b"VA 2 kkey O1\r\n\r\n\r\n",
     b"STAT pid 1\r\nSTAT empty \r\nEND\r\n",
-    b"MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n",
+    b"ITEM a [1 b; 0 s]\r\nITEM b [2 b; 0 s]\r\nEND\r\n", b"MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n",
     b"STORED\r\n", b"NOT_STORED\r\n", b"EXISTS\r\n", b"NOT_FOUND\r\n", b"DELETED\r\n", b"TOUCHED\r\n", b"OK\r\n",
     b"VERSION 1.6.18\r\n", b"ERROR\r\n", b"ERROR: shutdown not enabled\r\n", b"CLIENT_ERROR bad data chunk\r\n",
     b"SERVER_ERROR object too large for cache\r\n", b"RESET\r\n",

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from hyper_proxy import __version__
 from hyper_proxy.protocol.memcache import wording
+from hyper_proxy.protocol.memcache.numbers import read_unsigned32
+from hyper_proxy.storage.memcache_replies import ERRORS
 from hyper_proxy.tunnel.batch import Reducer
 
 if TYPE_CHECKING:
@@ -26,17 +28,16 @@ VERSION = f"1.6.18-hyper_proxy-{__version__}"
 
 _born = time.time()
 
-KINDS = (b"", b"settings", b"items", b"slabs", b"sizes")
+KINDS = (b"", b"settings", b"items", b"slabs", b"sizes", b"cachedump")
 """What may stand behind `stats`."""
+
+SLAB_CLASSES = 64  # memcached's limit
 
 _ELSEWHERE = "is not served: these are a single server's; connect to that server"
 REFUSALS = {
     b"reset": wording.client_error(f"stats reset {_ELSEWHERE}"),
     b"conns": wording.client_error(f"stats conns {_ELSEWHERE}"),
     b"detail": wording.client_error(f"stats detail {_ELSEWHERE}"),
-    b"cachedump": wording.client_error(
-        "stats cachedump is not served: it prints keys with a line feed as they are; connect to the server"
-    ),
 }
 
 # Numbers of which the largest is what one wants to know; behind the last colon of items:1:age and the like.
@@ -50,12 +51,21 @@ def refusal(words: Sequence[bytes]) -> bytes | None:
     kind = words[0] if words else b""
     if kind not in KINDS:
         return REFUSALS.get(kind, wording.ERROR)
-    return None
+    if kind != b"cachedump":
+        return None
+    if len(words) < 3:
+        return wording.BAD_LINE
+    slab_class, limit = read_unsigned32(words[1]), read_unsigned32(words[2])
+    if slab_class is None or limit is None:
+        return wording.BAD_FORMAT
+    return None if slab_class < SLAB_CLASSES else wording.BAD_SLAB
 
 
 def reducer(session: MemcacheSession, words: Sequence[bytes]) -> OfNodes:
     """What merges the nodes' answers to `stats` with these words; its count is 0 where the storage is no memcached."""
     lanes = session.lanes_of(session.snapshot.storage.nodes.homes) if session.treat is None else []
+    if words and words[0] == b"cachedump":
+        return CacheDump(lanes, read_unsigned32(words[2]) or 0)
     return Stats(lanes, words[0] if words else b"")
 
 
@@ -65,6 +75,24 @@ class OfNodes(Reducer):
     def __init__(self, lanes: list[Lane]) -> None:
         self.count = len(lanes)
         self.lanes = lanes
+
+
+class CacheDump(OfNodes):
+    """The ITEM lines of all nodes, at most `limit` of them; 0 is no limit."""
+
+    def __init__(self, lanes: list[Lane], limit: int) -> None:
+        super().__init__(lanes)
+        self.limit = limit
+
+    def reduce(self, replies: list[Any], session: MemcacheSession) -> bytes:
+        lines: list[bytes] = []
+        for lane, reply in zip(self.lanes, replies, strict=True):
+            if not isinstance(reply, bytes):
+                return session.error_reply(reply)
+            if not reply.endswith(wording.END):
+                return reply if reply.startswith(ERRORS) else session.misfit_of(lane)
+            lines += reply[: -len(wording.END)].splitlines(keepends=True)
+        return b"".join(lines[: self.limit or None]) + wording.END
 
 
 class Stats(OfNodes):
