@@ -2,8 +2,9 @@
 
 Memcached 1.6.18 forgets that a key came in base64 when the flag N has made its item, and prints the key of such an
 item as it is: in the answer to mg with the flag k, and in that to me. Whoever puts a line feed into a key so chooses
-the next line, which would be taken for the answer to whoever asked that server next, another client even. No server is
-asked to print such a key: mg goes there without k, and the key is put into its answer here; me is refused.
+the next line, which would be taken for the answer to whoever asked that server next, another client even. So no such
+item is made: N is refused for these keys. Others may have made one: no server is asked to print such a key. mg goes
+there without k, and the key is put into its answer here; me is refused.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from hyper_proxy.protocol.memcache.session import MemcacheSession
 
 OF_AN_ITEM = frozenset(b"cfhlOst")  # the flags of mg, but for k, that stand in the answer when there is an item
+MAKERS = (b"mg", b"ma")  # of an item, by the flag N
+NO_ITEM = "the key has a line feed, which the server would print as it is if the flag N made the item; store it with ms"
 NO_DEBUG = wording.refused(b"me", "the key has a line feed, which the server may print as it is")
 ANSWERED = {b"VA": (2, OF_AN_ITEM), b"HD": (1, OF_AN_ITEM), b"EN": (1, frozenset(b"O"))}
 """By an answer's first word: at which of its words the flags begin, and which of those asked for stand there."""
@@ -42,11 +45,16 @@ def refusal(framer: Framer, buf: bytes) -> bytes:
     """The error for the request with flag b that the framer has found in buf; empty when there is none."""
     name = framer.command.name
     key = _decoded(framer, buf)
+    words = framer.rewrite(buf).split(b" ")
     if key is None:  # memcached makes a key of some of that all the same: not the one that is placed
         if name == b"me":
             return wording.BAD_FORMAT
-        return wording.BAD_KEY if len(_flags(framer.rewrite(buf).split(b" "), b"b")) == 1 else b""
-    return NO_DEBUG if name == b"me" and b"\n" in key else b""
+        return wording.BAD_KEY if len(_flags(words, b"b")) == 1 else b""
+    if b"\n" not in key:
+        return b""
+    if name == b"me":
+        return NO_DEBUG
+    return wording.refused(name, NO_ITEM) if name in MAKERS and _flags(words, b"N") else b""
 
 
 def unechoed(framer: Framer, buf: bytes, raw: bytes) -> tuple[bytes, Echo | None]:

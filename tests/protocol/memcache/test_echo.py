@@ -7,6 +7,7 @@ from base64 import b64encode
 
 import pytest
 
+from tests.kit.servers import Running
 from tests.kit.worker import Worker
 from tests.protocol.raw import Raw
 
@@ -29,18 +30,30 @@ def test_an_item_that_was_stored_is_answered_as_memcached_does(both_sides: tuple
             side.memcache(b"ms %b 2 b T0\r\nxy\r\n" % FEED if not stored else b"md %b b\r\n" % FEED)
 
 
-def test_what_a_key_says_is_never_the_answer_to_somebody_else(worker: Worker) -> None:
-    evil = b"k\r\nVALUE x 0 4\r\nevil\r\nEND"
-    text = b64encode(evil)
+EVIL = b64encode(b"k\r\nVALUE x 0 4\r\nevil\r\nEND")
+
+
+@pytest.mark.parametrize("make", [b"mg %b b N0 k v", b"mg %b N30 b q", b"ma %b b N0", b"ma %b b N0 k J5"])
+def test_no_item_is_made_that_a_dump_would_print_as_it_is(worker: Worker, make: bytes) -> None:
     client = Raw(worker.ports["mc"])
     try:
-        made = client.memcache(b"mg %b b N0 k v\r\n" % text)
-        assert made == b"VA 0 k%b b W\r\n\r\n" % text
-        for request in (b"mg %b k b v q\r\n", b"mg %b s b k O1\r\n", b"ms %b 1 b k\r\n1\r\n", b"ma %b b N0 k\r\n"):
-            answer = client.memcache(request % text + b"get x\r\n" * 3)
+        reply = client.memcache(make % EVIL + b"\r\n")
+        assert reply.startswith(b"CLIENT_ERROR %b is not served: the key has a line feed" % make[:2])
+        assert client.memcache(b"stats cachedump 1 0\r\nget x\r\n") == b"END\r\nEND\r\n"
+    finally:
+        client.close()
+
+
+def test_what_a_key_says_is_never_the_answer_to_somebody_else(worker: Worker, memcached_nodes: list[Running]) -> None:
+    for node in memcached_nodes:  # of which one has the key, and is asked by others too
+        assert node.ask(b"mg %b b N0\r\n" % EVIL) == b"HD W\r\n"
+    client = Raw(worker.ports["mc"])
+    try:
+        for request in (b"mg %b k b v q\r\n", b"mg %b s b k O1\r\n", b"ms %b 1 b k\r\n1\r\n", b"ma %b b k\r\n"):
+            answer = client.memcache(request % EVIL + b"get x\r\n" * 3)
             assert answer.count(b"\r\n") - answer.count(b"VA ") == 4, answer
-            assert answer.endswith(b"END\r\n" * 3) and b"k%b b" % text in answer
-        assert client.memcache(b"me %b b\r\n" % text + b"get x\r\n") == (
+            assert answer.endswith(b"END\r\n" * 3) and b"k%b b" % EVIL in answer
+        assert client.memcache(b"me %b b\r\n" % EVIL + b"get x\r\n") == (
             b"CLIENT_ERROR me is not served: the key has a line feed, which the server may print as it is\r\nEND\r\n"
         )
     finally:
