@@ -39,7 +39,9 @@ def test_no_item_is_made_that_a_dump_would_print_as_it_is(worker: Worker, make: 
     try:
         reply = client.memcache(make % EVIL + b"\r\n")
         assert reply.startswith(b"CLIENT_ERROR %b is not served: the key has a line feed" % make[:2])
-        assert client.memcache(b"stats cachedump 1 0\r\nget x\r\n") == b"END\r\nEND\r\n"
+        # a dump may list what was flushed before this test: of this key nothing
+        dump = client.memcache(b"stats cachedump 1 0\r\nget x\r\n")
+        assert b"evil" not in dump and dump.endswith(b"END\r\nEND\r\n")
     finally:
         client.close()
 
