@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
+from pathlib import Path
 from types import ModuleType
 
+from scripts.benchmark.sides import Arena
 from tests.kit.pieces import all_ways, trailing
 from tests.kit.plain import both, plain
 from tests.kit.ports import free_port
@@ -38,3 +41,11 @@ def test_real_servers_answer(redis_nodes: list[Running], memcached_nodes: list[R
 
 def test_no_port_is_given_twice_in_a_row() -> None:
     assert len({free_port() for _ in range(500)}) == 500
+
+
+def test_no_side_of_the_benchmark_shares_a_session_with_another_process(tmp_path: Path) -> None:
+    """Linux shares out busy cores by sessions first."""
+    with Arena(tmp_path) as arena:
+        servers = [node.pid for nodes in arena.nodes.values() for node in nodes]
+        pids = [os.getpid(), *servers, *arena.twemproxy().pids.values(), arena.fleet(1).pids["redis"]]
+        assert len({os.getsid(pid) for pid in pids}) == len(pids)

@@ -25,7 +25,11 @@ DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 
 
 class Running:
-    """A server process that answers on 127.0.0.1:port, and on a unix socket when `path` is not empty."""
+    """A server process that answers on 127.0.0.1:port, and on a unix socket when `path` is not empty.
+
+    It has a session of its own, as an init system starts a service, and as a Fleet has: Linux shares out busy cores by
+    sessions first (sched_autogroup), so that what is measured side by side must not be in one session and in several.
+    """
 
     def __init__(self, command: list[str], port: int, path: str = "") -> None:
         program = shutil.which(command[0])
@@ -48,7 +52,9 @@ class Running:
 
     def start(self) -> None:
         """Start it (again, on the same port) and wait until it accepts."""
-        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
         wait_for(self.answers, f"{self.command[len(DIES_WITH_US)]} accepts on port {self.port}")
 
     def answers(self) -> bool:
