@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import NoReturn, Protocol, cast
 
 from hyper_proxy import __version__
+from hyper_proxy.cli.streams import give_up, open_missing
 from hyper_proxy.common.errors import ConfigError, HyperProxyError
 from hyper_proxy.common.plugin_error import PluginError
 from hyper_proxy.config.notes import suggest
@@ -58,7 +59,18 @@ class VerbModule(Protocol):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line; returns the exit status. Wrong usage ends in SystemExit, as argparse does it."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    open_missing()
+    try:
+        status = _run(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+        return status
+    except OSError as error:
+        if told := give_up(error):
+            print(f"{PROGRAM}: {told}", file=sys.stderr)
+        return FAILED
+
+
+def _run(words: list[str]) -> int:
     arguments = _parser().parse_args(words[:1])
     verb = VERBS[arguments.verb]
     module = cast(VerbModule, importlib.import_module(verb.module))
@@ -74,10 +86,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
     except HyperProxyError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
-        return FAILED
-    except BrokenPipeError:
-        # The reader of our output has gone (a pager, head): nobody is left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
 
 
