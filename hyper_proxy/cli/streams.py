@@ -6,7 +6,6 @@ import errno
 import os
 import sys
 
-UNWRITABLE = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 _NAMES = ("stdin", "stdout", "stderr")
 
 
@@ -19,8 +18,10 @@ def open_missing() -> None:
 
 
 def give_up(error: OSError) -> str:
-    """What the user is told when the output took no more, "" when nobody reads it. Raises any other error again."""
-    if error.errno not in UNWRITABLE:
-        raise error
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter writes what is left when it ends
-    return "" if error.errno == errno.EPIPE else f"the output is not complete: {error.strerror}"
+    """What the user is told when the output took no more, "" when nobody reads it. Raises an error of anything else."""
+    try:
+        print(flush=True)  # an output at fault refuses this as well
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where the interpreter flushes to at its end
+        return "" if error.errno == errno.EPIPE else f"the output is not complete: {error.strerror}"
+    raise error

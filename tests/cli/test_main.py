@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import inspect
 import os
@@ -15,16 +16,6 @@ from hyper_proxy import __version__
 from hyper_proxy.cli import main as cli
 from hyper_proxy.common.errors import BackendError
 from tests.kit.fleet import ROOT
-
-ONE_SERVER = """\
-[[instance]]
-name = "one"
-protocol = "redis"
-listen = ["127.0.0.1:6380"]
-  [[instance.level]]
-  storage = "redis"
-  servers = ["127.0.0.1:6379:1 s0"]
-"""
 
 
 @pytest.mark.parametrize("name", cli.VERBS)
@@ -153,7 +144,7 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
         assert process.wait(30) != os.EX_OK
 
 
-@pytest.mark.parametrize("words", ["check -c etc/hyper_proxy.toml", "--version"])
+@pytest.mark.parametrize("words", ["check etc/minimal.toml", "--version"])
 def test_an_output_that_takes_no_more_is_one_line_and_status_1(words: str) -> None:
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "hyper_proxy.cli.main", *words.split()]
@@ -163,11 +154,18 @@ def test_an_output_that_takes_no_more_is_one_line_and_status_1(words: str) -> No
 
 
 @pytest.mark.parametrize(("closed", "heard"), [(">&-", False), ("<&-", True), ("2>&-", True), ("<&- >&- 2>&-", False)])
-def test_closed_streams_are_as_good_as_open_ones(closed: str, heard: bool, tmp_path: Path) -> None:
-    file = tmp_path / "one.toml"
-    file.write_text(ONE_SERVER)
-    command = f'"$0" -m hyper_proxy.cli.main check "$1" {closed}'
-    words = ["sh", "-c", command, sys.executable, str(file)]
+def test_closed_streams_are_as_good_as_open_ones(closed: str, heard: bool) -> None:
+    command = f'"$0" -m hyper_proxy.cli.main check etc/minimal.toml {closed}'
+    words = ["sh", "-c", command, sys.executable]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == (f"{file}: ok, 1 instance(s)\n" if heard else "")
+    assert done.stdout == ("etc/minimal.toml: ok, 1 instance(s)\n" if heard else "")
+
+
+def test_what_is_not_the_fault_of_the_output_is_not_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(arguments: object) -> int:
+        raise OSError(errno.ENOSPC, "of another file")
+
+    monkeypatch.setattr("hyper_proxy.cli.check.run", fail)
+    with pytest.raises(OSError, match="of another file"):
+        cli.main(["check", "x"])
